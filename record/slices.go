@@ -44,7 +44,7 @@ type SideBySide struct {
 	Open *OpenSlices `json:"open,omitempty"`
 	// Freeze is how this target was stopped during slices of others: one of the Freeze names.
 	Freeze string `json:"freeze,omitempty"`
-	// Clock is the source of its CPU time: ClockProcess; empty: unknown.
+	// Clock is the source of its CPU time: ClockGroup or ClockProcess; empty: unknown.
 	Clock string `json:"clock,omitempty"`
 }
 
@@ -81,9 +81,11 @@ const (
 	FreezeOff     = "off"     // it was not stopped
 )
 
-// ClockProcess reads CPU time within a slice by clock_gettime of each process. For a running
-// process, its resolution is a scheduler tick.
-const ClockProcess = "process"
+// Sources of CPU time within a slice. For a running process, their resolution is a scheduler tick.
+const (
+	ClockGroup   = "cgroup"  // the control group, which counts all processes that ran in it
+	ClockProcess = "process" // clock_gettime of each process
+)
 
 // Sliced is the result of a target over all slices of a start under one load: sums over the counted
 // windows. Ratios between targets of the start are ratios of these sums, so rare events have full

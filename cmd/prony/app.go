@@ -9,6 +9,7 @@ import (
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/telemetry"
+	"prony.example/record"
 )
 
 // app is the state that all verbs share.
@@ -53,6 +54,11 @@ func exists(path ...string) bool {
 
 // write prints into a file, or to standard output if the name is empty.
 func (a *app) write(name string, print func(io.Writer) error) error {
+	// The file may also be a link.
+	if real, err := filepath.EvalSymlinks(name); err == nil && isRun(filepath.Dir(real)) &&
+		(filepath.Base(real) == record.RunFile || filepath.Base(real) == record.TrialsFile) {
+		return fmt.Errorf("write report: %s has the records of a run; choose another file", name)
+	}
 	return files.Print(a.stdout, name, print)
 }
 

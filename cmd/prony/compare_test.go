@@ -235,3 +235,46 @@ func TestGateAgainstAnotherCheckout(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnFiles checks that no report replaces a run's records, also not through a link, and that an
+// error has the name of the file as it was typed.
+func TestOwnFiles(t *testing.T) {
+	dir := measured(t, checkout(t), "results/run")
+	link := filepath.Join(t.TempDir(), "link.json")
+	head := filepath.Join(dir, record.RunFile)
+	if err := os.Symlink(head, link); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{head: "choose another file",
+		link: "choose another file", filepath.Join(dir, record.TrialsFile): "choose another file",
+		"/nowhere/x.json": "write report: open /nowhere/x.json: no such file or directory"} {
+		_, stderr, exit := say(t, mock{}, "compare", dir, "--format", "json", "-o", file)
+		if exit != cli.Failed || !strings.Contains(stderr, want) {
+			t.Errorf("-o %s exits with %d: %s", file, exit, stderr)
+		}
+	}
+	if after, err := os.ReadFile(head); err != nil || string(after) != string(before) {
+		t.Errorf("the head has changed, error %v", err)
+	}
+}
+
+// TestTrendOfCopies checks that copies of a run count once.
+func TestTrendOfCopies(t *testing.T) {
+	root := checkout(t)
+	first := measured(t, root, "results/a")
+	dir := filepath.Dir(first)
+	if err := os.CopyFS(filepath.Join(dir, "b"), os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{dir}, {dir, "--metric", "throughput"}} {
+		stdout, stderr, _ := say(t, mock{}, append([]string{"trend"}, args...)...)
+		if !strings.HasPrefix(stdout, "1 run, ") ||
+			!strings.Contains(stderr, "1 run left out: copies of other runs") {
+			t.Errorf("%q: %s%s", args, stdout, stderr)
+		}
+	}
+}

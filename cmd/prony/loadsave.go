@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -76,6 +77,7 @@ type keeper struct {
 	app     *app
 	flags   *saveFlags
 	dir     string
+	results string // the folder of dir, if its name is made of the time
 	head    record.Run
 	release func()
 	names   map[string]int // number of loads by target name
@@ -105,6 +107,7 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 		if err != nil {
 			return nil, fmt.Errorf("store the results: %w", err)
 		}
+		k.results = results
 		k.head.ID, k.dir = record.NewFolder(results, k.head.ID)
 	}
 	if isRun(k.dir) {
@@ -219,6 +222,10 @@ func (k *keeper) open(p *offer) (err error) {
 	}
 	k.head.Seed = p.spec.Seed
 	k.out, err = record.Create(k.dir, k.head)
+	for k.results != "" && errors.Is(err, fs.ErrExist) { // of a load that began at the same moment
+		k.head.ID, k.dir = record.NewFolder(k.results, k.head.ID)
+		k.out, err = record.Create(k.dir, k.head)
+	}
 	return err
 }
 

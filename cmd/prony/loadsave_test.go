@@ -230,3 +230,34 @@ func TestRainOfOneHost(t *testing.T) {
 		t.Errorf("targets %v, bad %v, error %v", names, bad, err)
 	}
 }
+
+// Loads that began in the same second are all kept: the second one takes another folder once the
+// first one has made it.
+func TestSavedInTheSameSecond(t *testing.T) {
+	results := t.TempDir()
+	var kept []*keeper
+	for range 3 {
+		k := &keeper{results: results, flags: &saveFlags{verb: "load"},
+			head: record.Run{Requests: map[string][]string{}}}
+		k.head.ID, k.dir = record.NewFolder(results, "2026-01-01T00-00-00Z")
+		kept = append(kept, k)
+	}
+	dirs := map[string]string{}
+	for _, k := range kept {
+		if err := k.open(&offer{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.out.Close(); err != nil {
+			t.Error(err)
+		}
+		dirs[k.dir] = k.head.ID
+	}
+	for dir, id := range dirs {
+		if filepath.Base(dir) != id {
+			t.Errorf("run %s is in %s", id, dir)
+		}
+	}
+	if len(dirs) != 3 {
+		t.Errorf("folders %v, want 3", dirs)
+	}
+}

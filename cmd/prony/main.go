@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -52,6 +53,9 @@ var readers = []string{"audit", "compare", "explain", "gate", "import", "init", 
 	"profile", "report", "services", "traces", "trend"}
 
 func execute(ctx context.Context, root *cobra.Command, args []string) error {
+	if dir := os.TempDir(); !filepath.IsAbs(dir) {
+		return cli.Usagef("TMPDIR: %s is not an absolute path; services run in other folders", dir)
+	}
 	c, _, err := root.Find(args)
 	// A command after -- may need cleanup.
 	if err != nil || !slices.Contains(readers, c.Name()) || slices.Contains(args, "--") {

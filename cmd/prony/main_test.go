@@ -309,3 +309,13 @@ func TestErrorsMakeTheirExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// A relative folder for temporary files is refused, because it would be another one for each
+// service.
+func TestRelativeTemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", "relative")
+	if _, stderr, exit := say(t, mock{}, "help"); exit != cli.Misused ||
+		!strings.Contains(stderr, "TMPDIR: relative is not an absolute path") {
+		t.Errorf("exits with %d: %s", exit, stderr)
+	}
+}

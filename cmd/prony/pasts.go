@@ -17,6 +17,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/units"
 	"prony.example/internal/report/history"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
@@ -89,6 +90,14 @@ func (a *app) pastsBelow(ctx context.Context, folders []string, o history.Option
 	slices.SortStableFunc(all, func(a, b past) int {
 		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Run, b.Run))
 	})
+	found := len(all)
+	all = slices.CompactFunc(all, func(a, b past) bool {
+		return a.Run == b.Run && a.Began.Equal(b.Began) && !a.Began.IsZero()
+	})
+	if n := found - len(all); n > 0 {
+		fmt.Fprintf(a.stderr, "prony: %s left out: copies of other runs\n",
+			units.Plural(n, "run"))
+	}
 	return all, nil
 }
 

@@ -55,7 +55,7 @@ func (s *progressLine) Begin(b lab.Begun) {
 	if p.Suite.For > 0 {
 		s.total = 0
 	}
-	s.live = isTerminal(s.w)
+	s.live = isScreen(s.w)
 	where := fmt.Sprintf("service on cores %v, load generator on "+
 		"%v", b.Layout.Service, b.Layout.Load)
 	if len(b.Layout.Backing) > 0 {

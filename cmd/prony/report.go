@@ -282,13 +282,16 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// isScreen reports whether a writer is a terminal with control sequences.
+func isScreen(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
 // textOptions returns options that fit the terminal, if the output is one.
 func textOptions(w io.Writer) report.TextOptions {
 	f, ok := format.Raw(w).(*os.File)
 	if !ok || !isTerminal(w) {
 		return report.TextOptions{}
 	}
-	o := report.TextOptions{Color: os.Getenv("NO_COLOR") == ""}
+	o := report.TextOptions{Color: os.Getenv("NO_COLOR") == "" && isScreen(w)}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 		o.Width = width
 	}

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony.example/record"
 )
 
 // TestRepeated checks which words of a run's command line a resumption repeats.
@@ -30,5 +33,22 @@ func TestRepeated(t *testing.T) {
 	}
 	if line, _ := repeated([]string{"prony", "--root", "r", "run", "--aa"}, true); len(line) != 1 {
 		t.Errorf("with another root, %q is repeated", line)
+	}
+}
+
+// TestResumeElsewhere checks that a run whose paths are not found in this folder names the remedy.
+func TestResumeElsewhere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := record.Create(dir, record.Run{ID: "run",
+		Command: []string{"prony", "versus", "./gone", "--get", "/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, exit := say(t, mock{}, "run", "--resume", dir); exit == 0 ||
+		!strings.Contains(stderr, "resume it in the folder in which it was started") {
+		t.Errorf("exits with %d: %s", exit, stderr)
 	}
 }

@@ -301,7 +301,12 @@ func (a *app) again(c *cobra.Command, dir string) error {
 	root := newRoot(&app{world: a.world, args: a.args, stdout: a.stdout, stderr: a.stderr,
 		resumes: dir})
 	root.SetArgs(append(first, line...))
-	return root.ExecuteContext(c.Context())
+	err = root.ExecuteContext(c.Context())
+	if cli.Code(err) == cli.Misused { // the line was right once: its paths are relative
+		err = fmt.Errorf("cannot resume %s: %w; resume it in the folder in which it was started",
+			dir, err)
+	}
+	return err
 }
 
 // repeated returns the verb of a run's command line, and its other words without the folder of the

@@ -16,10 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/report/runs"
 	"prony.example/internal/server"
+	"prony.example/record"
 )
 
 // tokenName is the variable with an existing token, such as from a Secret of a cluster. tokenLeast
@@ -79,16 +81,16 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	}
 	if len(args) > 0 {
 		dir = args[0]
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("folder %s does not exist; name a folder with runs, such as "+
-				"results/", dir)
+		if !files.IsDir(dir) {
+			return fmt.Errorf("%s is not a folder, or does not exist; name a folder with runs, "+
+				"such as results/", dir)
 		}
 	}
-	runList, err := runs.Open(dir, runs.Options{Program: version(), Born: cgroup.Born})
+	runList, err := runs.Open(dir, runs.Options{Program: version(), Born: bornLab})
 	if err != nil {
 		return err
 	}
-	o := server.Options{Runs: runList, Version: version(), Ours: ours, Connections: connections,
+	o := server.Options{Runs: runList, Version: version(), Ours: writes, Connections: connections,
 		Busy: process.ErrBusy.Error(), Report: func(line string) { a.say("prony: " + line) }}
 	given := os.Getenv(tokenName)
 	if err := os.Unsetenv(tokenName); err != nil { // child processes do not need it
@@ -182,9 +184,40 @@ func machineAddresses() (out []netip.Addr) {
 // process is another user's, about which the kernel reports nothing and to which it permits no
 // signals.
 func ours(pid int) bool {
+	if pid == os.Getpid() {
+		return false // it measures nothing
+	}
 	self, err1 := os.Executable()
 	its, err2 := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	const replaced = " (deleted)" // a newer version replaced the file
 	return errors.Join(err1, err2) != nil ||
 		filepath.Base(strings.TrimSuffix(its, replaced)) == filepath.Base(self)
+}
+
+// bornLab returns when a process began, as cgroup.Born does; empty: it cannot be the one that
+// measures a run. A run's folder can come from anywhere and name any process.
+func bornLab(pid int) string {
+	if !ours(pid) {
+		return ""
+	}
+	return cgroup.Born(pid)
+}
+
+// writes reports whether a process may be the one that writes a run: it has a file of the run's
+// folder open, or this user may not look.
+func writes(pid int, dir string) bool {
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return true
+	}
+	for _, fd := range all {
+		open, _ := os.Stat(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name()))
+		for _, name := range []string{record.TrialsFile, record.ProgressFile} {
+			file, err := os.Stat(filepath.Join(dir, name))
+			if err == nil && os.SameFile(open, file) {
+				return true
+			}
+		}
+	}
+	return false
 }

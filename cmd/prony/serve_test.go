@@ -189,7 +189,8 @@ func TestServeAttacks(t *testing.T) {
 	}
 }
 
-// A folder of somebody else can name any process as its lab. Only prony processes get signals.
+// A folder of somebody else can name any process as its lab, also this program's. Such a run is not
+// under way, and the process gets no signal.
 func TestServeStopsNobodyElse(t *testing.T) {
 	d := serving(t)
 	other := exec.Command("sleep", "1000")
@@ -199,17 +200,19 @@ func TestServeStopsNobodyElse(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- other.Wait() }()
 	defer func() { _ = other.Process.Kill() }() // it may have been
-	pid := other.Process.Pid
-	line := fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"processStart":%q}`, pid,
-		cgroup.Born(pid))
-	file := filepath.Join(d.dir, monday, "progress.ndjson")
-	if err := os.WriteFile(file, []byte(line+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	status, _, text := d.ask("POST", "/api/v1/runs/"+monday+"/stop", "{}", "Content-Type",
-		"application/json")
-	if status != http.StatusConflict || !strings.Contains(text, "not Prony") {
-		t.Errorf("it answers %d %s", status, text)
+	for pid, want := range map[int]string{other.Process.Pid: "is not running",
+		d.cmd.Process.Pid: "is not running", os.Getpid(): "does not write it"} {
+		line := fmt.Sprintf(`{"seq":1,"kind":"begin","pid":%d,"processStart":%q}`, pid,
+			cgroup.Born(pid))
+		file := filepath.Join(d.dir, monday, "progress.ndjson")
+		if err := os.WriteFile(file, []byte(line+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, _, text := d.ask("POST", "/api/v1/runs/"+monday+"/stop", "{}", "Content-Type",
+			"application/json")
+		if status != http.StatusConflict || !strings.Contains(text, want) {
+			t.Errorf("it answers %d %s", status, text)
+		}
 	}
 	select {
 	case err := <-ended:

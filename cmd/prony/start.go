@@ -167,7 +167,7 @@ func (s *starter) watch(ctx context.Context, t lab.Seen) error {
 			cores = float64(now.CPUNs-before.CPUNs) / float64(passed)
 		}
 		before = now
-		if isTerminal(s.stdout) {
+		if isScreen(s.stdout) {
 			s.printf("\r\x1b[K%.2f cores · %s · processes: %d ", cores,
 				units.Bytes(float64(now.RSSBytes)), now.Processes)
 		}

@@ -273,7 +273,7 @@ func TestVersusMeasures(t *testing.T) {
 	dir := ownFolder(t)
 	turns := 0
 	stdout, stderr, exit := reallyIn(turning{turns: &turns}, "versus",
-		"--git", "main", "--git", "main~0", "-n", "a", "-n", "b", "--build", "go build -o app .",
+		"--git", "main", "--git", "main", "-n", "a", "-n", "b", "--build", "go build -o app .",
 		"--run", "./app $PORT", "--get", "/", "--blocks", "1", "--measure", "300ms", "--warmup",
 		"300ms", "--slices", "500ms", "--out", "r", "--memory", "512MiB")
 	if turns != 1 {

@@ -318,9 +318,13 @@ func (s *Server) stop(r *http.Request) (any, error) {
 	if _, err := s.underWay(id); err != nil {
 		return nil, err
 	}
-	if s.Ours != nil && !s.Ours(lab.PID) {
-		return nil, refuse(http.StatusConflict, "run %s belongs to process %d, which is not "+
-			"Prony: end the run on the machine where it was started", id, lab.PID)
+	dir, err := s.Runs.Folder(id)
+	if err != nil {
+		return nil, err
+	}
+	if s.Ours != nil && !s.Ours(lab.PID, dir) {
+		return nil, refuse(http.StatusConflict, "run %s belongs to process %d, which does not "+
+			"write it: end the run on the machine where it was started", id, lab.PID)
 	}
 	if request.Reason != "" {
 		if err := s.Runs.Reason(id, request.Reason); err != nil {

@@ -53,10 +53,10 @@ type Options struct {
 	Token string
 	// Version is the program's version.
 	Version string
-	// Ours reports whether a process may be one of prony, because a run's folder can come from
-	// anywhere and stopping a run sends a signal to the process that it names. Nil: every process
-	// may be.
-	Ours func(pid int) bool
+	// Ours reports whether a process may be the one of prony that writes a run's folder, because a
+	// folder can come from anywhere and stopping a run sends a signal to the process that it names.
+	// Nil: every process may be.
+	Ours func(pid int, dir string) bool
 	// Report receives a line if connections were refused, at most once a minute. It may be nil.
 	Report func(line string)
 	// Connections is the largest number of concurrent connections, from Room; 0: maxConns.
@@ -158,6 +158,9 @@ func (s *Server) Handler() http.Handler {
 	}))
 	mux.Handle("GET /{$}", answer(s.index))
 	mux.Handle("GET /{name}", answer(s.asset))
+	mux.Handle("/", answer(func(_ http.ResponseWriter, r *http.Request) error {
+		return refuse(http.StatusNotFound, "the page %.128q does not exist", r.URL.Path)
+	}))
 	return portguard.Guard(headers(s.admit(bounded(mux))))
 }
 

@@ -300,3 +300,25 @@ func TestNoLab(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadLink checks that a browser gets a page for each address that does not exist.
+func TestDeadLink(t *testing.T) {
+	s := newSite(t, Options{})
+	for _, path := range []string{"/nothere", "/runs/nothere", "/a/b/c"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.at.URL+path,
+			http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/html")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != 404 ||
+			!strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: %d, %s", path, answer.StatusCode, answer.Header.Get("Content-Type"))
+		}
+	}
+}

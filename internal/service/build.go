@@ -48,6 +48,8 @@ type Built struct {
 	SizeBytes  int64  `json:"sizeBytes"`            // the sum of the artifact's regular files
 	DurationNs int64  `json:"durationNs"`           // of the build, also if it was an earlier one
 	ImageBytes int64  `json:"imageBytes,omitempty"` // of the same sources' image; 0: none
+	// Environ has a hash of each variable that was set when a user's service was built, by name.
+	Environ map[string]string `json:"environ,omitempty"`
 
 	Dir    string `json:"-"` // working directory of targets, in the built copy; absolute
 	folder string // of the build: holds the copy, the log and the mark
@@ -259,7 +261,7 @@ func (b *Builder) take(s *Service, built *Built) bool {
 	*built = earlier
 	built.Cached = true
 	if !b.Again {
-		b.say("build %s: cached", s.Label())
+		b.say("build %s: cached%s", s.Label(), otherwise(earlier.Environ, s.environ()))
 	}
 	return true
 }
@@ -287,6 +289,7 @@ func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []
 		return fmt.Errorf("read the artifact: %w", err)
 	}
 	built.SHA256, built.SizeBytes, built.DurationNs = sum, size, clock.Mono()-began
+	built.Environ = s.environ()
 	if err := built.mark(); err != nil {
 		return fmt.Errorf("finish: %w", err)
 	}

@@ -109,15 +109,33 @@ func borrow(ctx context.Context, from, commit, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	_, err := Git(ctx, filepath.Dir(to), "clone", "--quiet", "--shared", "--no-checkout", "--",
-		from, to)
+	// The user's hooks and the name of the user's remotes are not for this clone, and its source is
+	// this repository, whatever protocols the user allows.
+	_, err := Git(ctx, filepath.Dir(to), "-c", "protocol.file.allow=always", "clone", "--quiet",
+		"--shared", "--no-checkout", "--origin", "origin", "--", from, to)
 	if err == nil {
-		_, err = Git(ctx, to, "checkout", "--quiet", "--detach", commit)
+		_, err = Git(ctx, to, "-c", "core.hooksPath="+os.DevNull, "checkout", "--quiet", "--detach",
+			commit)
+	}
+	if err == nil {
+		err = complete(ctx, to)
 	}
 	if err != nil && strings.Contains(err.Error(), "git-lfs: ") {
 		return fmt.Errorf("%w; install git-lfs, by which git is set up to fetch large files", err)
 	}
 	return err
+}
+
+// complete returns an error if files of a new clone are missing: git checkout ignores objects that
+// the user's repository lacks.
+func complete(ctx context.Context, clone string) error {
+	gone, err := Git(ctx, clone, "ls-files", "--deleted")
+	if err != nil || gone == "" {
+		return err
+	}
+	first, _, _ := strings.Cut(gone, "\n")
+	return fmt.Errorf("the repository lacks %s of this revision; if it is a partial clone, fetch "+
+		"all files with git fetch --refetch --no-filter", first)
 }
 
 // nameRemote gives a clone the remote of the user's repository, to which relative URLs of
@@ -252,8 +270,14 @@ func Git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmdlog.Command(cmd)
 	out, err := cmd.Output()
 	if err != nil {
-		verb := slices.IndexFunc(args, func(arg string) bool { return arg[0] != '-' })
-		err = fmt.Errorf("git %s: %w", args[max(0, verb)], err)
+		verb := 0
+		for verb < len(args)-1 && args[verb][0] == '-' {
+			if args[verb] == "-c" {
+				verb++ // its value
+			}
+			verb++
+		}
+		err = fmt.Errorf("git %s: %w", args[verb], err)
 		if text := strings.TrimSpace(output.String()); text != "" {
 			err = fmt.Errorf("%w: %s", err, text)
 		}

@@ -94,6 +94,48 @@ func TestCheckoutClone(t *testing.T) {
 	}
 }
 
+// A clone does not depend on the user's configuration: names of remotes, hooks, allowed protocols.
+func TestCheckoutIgnoresConfiguration(t *testing.T) {
+	app, home := t.TempDir(), t.TempDir()
+	repositoryIn(t, app, "x")
+	hook := filepath.Join(home, "post-checkout")
+	put(t, hook, "#!/bin/sh\necho > "+home+"/called\nexit 1\n")
+	if err := os.Chmod(hook, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(home, "config"), "[clone]\n\tdefaultRemoteName = upstream\n"+
+		"[core]\n\thooksPath = "+home+"\n[protocol \"file\"]\n\tallow = never\n")
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "config"))
+	c := Checkout{Repo: app, Commit: do(t, app, "rev-parse", "HEAD")}
+	if _, err := c.Clone(t.Context(), filepath.Join(t.TempDir(), "clone")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(home, "called")); err == nil {
+		t.Error("the user's hook was called")
+	}
+}
+
+// A partial clone that lacks files of the revision is an error.
+func TestCheckoutOfPartialClone(t *testing.T) {
+	at := t.TempDir()
+	app, part := filepath.Join(at, "app"), filepath.Join(at, "part")
+	repositoryIn(t, app, "old")
+	put(t, filepath.Join(app, "f"), "new")
+	do(t, app, "commit", "-q", "-a", "-m", "two")
+	do(t, app, "config", "uploadpack.allowFilter", "true")
+	do(t, at, "clone", "-q", "--filter=blob:none", "file://"+app, "part")
+	old := do(t, part, "rev-parse", "HEAD~1")
+	c := Checkout{Repo: part, Commit: old}
+	_, err := c.Clone(t.Context(), filepath.Join(at, "clone"))
+	if err == nil || !strings.Contains(err.Error(), "git fetch --refetch") {
+		t.Errorf("error %v", err)
+	}
+	do(t, part, "fetch", "-q", "--refetch", "--no-filter")
+	if _, err := c.Clone(t.Context(), filepath.Join(at, "clone")); err != nil {
+		t.Error(err)
+	}
+}
+
 // Submodules missing in a clone are filled in once the user's repository has them.
 func TestCheckoutRefills(t *testing.T) {
 	app := nested(t)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"prony.example/internal/base/address"
@@ -162,6 +164,9 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	}
 	request.Header.Set("User-Agent", "prony")
 	response, err := w.transport.RoundTrip(request)
+	if _, plain := w.transport.(*http.Transport); err != nil && plain {
+		return otherProtocol(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -173,6 +178,19 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 		return &StatusError{response.StatusCode, response.Header.Get("Location")}
 	}
 	return nil
+}
+
+// otherProtocol adds the option for a service that seems to speak another protocol than HTTP/1.1.
+func otherProtocol(err error) error {
+	switch {
+	case strings.Contains(err.Error(), "malformed HTTP response"): // net/http has no type for it
+		return fmt.Errorf("%w; the service does not answer in HTTP/1.1: for HTTP/2 without TLS, "+
+			"use --protocol h2c", err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("%w; the service closed the connection without an answer: if it "+
+			"expects TLS, use --protocol https", err)
+	}
+	return err
 }
 
 // StatusError is a response with another status than 200 on the readiness path.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -202,4 +203,28 @@ func TestListensInDatagrams(t *testing.T) {
 			t.Errorf("listens after %d, ready after %d, want %d: %v", listens, ready, want, err)
 		}
 	})
+}
+
+// A service of another protocol is explained with the option for it.
+func TestOtherProtocols(t *testing.T) {
+	for answer, want := range map[string]string{"\x00\x00\x00\x04\x00\x00": "--protocol h2c",
+		"": "--protocol https", "HTTP/1.1 503 No\r\n\r\n": "status 503"} {
+		dial := func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				_, _ = theirs.Read(make([]byte, 1000))
+				_, _ = io.WriteString(theirs, answer)
+				_ = theirs.Close()
+			}()
+			return ours, nil
+		}
+		synctest.Test(t, func(t *testing.T) {
+			exited := make(chan struct{})
+			time.AfterFunc(time.Second, func() { close(exited) })
+			_, _, err := WaitReady(t.Context(), dial, "service:1", "/", clock.Mono(), exited)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %s", answer, err, want)
+			}
+		})
+	}
 }

@@ -86,8 +86,11 @@ func (quickLoader) Slice(context.Context, load.Slice) (out load.Sliced, err erro
 // noClock is a CPUClock, and noMachine a Machine, that read nothing.
 type noClock struct{}
 
-func (noClock) Refresh()    {}
-func (noClock) Read() int64 { return 0 }
+func (noClock) Refresh()       {}
+func (noClock) Read() int64    { return 0 }
+func (noClock) Grouped() bool  { return false }
+func (noClock) Complete() bool { return true }
+func (noClock) Close()         {}
 
 type noMachine struct{ Machine }
 

@@ -410,6 +410,12 @@ func TestFaults(t *testing.T) {
 			res.Done, res.Answered, res.ThroughputPerS = 0, 0, 0
 			return res, err
 		}), "measure", "no good response in 1s: every request is still waiting", "see ")
+	check("changes its responses", during("peak",
+		func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
+			res, err := w.steadyLoad(ctx, s)
+			res.Errors.Body, res.Done, res.Answered, res.ThroughputPerS = res.Done, 0, 0, 0
+			return res, err
+		}), "measure", "no good response in 1s", "--ignore-body")
 	check("dies in the middle", during("peak",
 		func(w *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
 			w.launcher.Crash("signal: killed")

@@ -232,9 +232,13 @@ func (f *life) delivered(load string) (perS float64, err error) {
 	for i := range f.rec.Loads {
 		if l := &f.rec.Loads[i]; l.Name == load {
 			if l.ThroughputPerS <= 0 {
-				return 0, fmt.Errorf("the rate is a share of load %s, which had no good response "+
-					"in %v: %s",
-					load, time.Duration(l.WindowNs), l.Errors.Why())
+				err := fmt.Errorf("the rate is a share of load %s, which had no good response "+
+					"in %v: %s", load, time.Duration(l.WindowNs), l.Errors.Why())
+				if l.Errors.Body > 0 {
+					err = hinted("if responses may change in time, check less of them: use "+
+						"--ignore-body, or checks or expect of a request in prony.yaml", "%w", err)
+				}
+				return 0, err
 			}
 			return l.ThroughputPerS, nil
 		}

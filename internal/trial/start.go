@@ -54,8 +54,11 @@ type Machine interface {
 
 // CPUClock reads the CPU time of a target, with the precision of a scheduler tick while it runs.
 type CPUClock interface {
-	Refresh()    // lists the target's processes again
-	Read() int64 // ns; -1: unknown
+	Refresh()       // lists the target's processes again
+	Read() int64    // ns; -1: unknown
+	Grouped() bool  // whether it counts all processes of a control group
+	Complete() bool // whether readings lack at most 1 % of the time, of ended processes
+	Close()
 }
 
 // Slicing is the part of the world that starts need.
@@ -64,7 +67,7 @@ type Slicing struct {
 		error)
 	// Freeze returns what stops a target. A target that must run on is never stopped.
 	Freeze  func(p launch.Process, runsOn bool) (Freezer, error)
-	Clock   func(pids func() []int) CPUClock
+	Clock   func(pids func() []int, groups []launch.Group) CPUClock
 	Machine func() (Machine, error)
 	// Stalls watches cores; nil: stalls are not recorded.
 	Stalls stallfree.Opener
@@ -207,6 +210,9 @@ func (f *side) end() {
 			f.fail(context.Background(), err)
 		}
 	}
+	if f.clock != nil {
+		f.clock.Close()
+	}
 	f.life.end()
 }
 
@@ -268,7 +274,7 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	if f.freezer, err = f.lab.Slicing.Freeze(f.proc, runsOn); err != nil {
 		return err
 	}
-	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
+	f.clock = f.lab.Slicing.Clock(f.proc.PIDs, f.proc.Groups())
 	if err := f.stop(); err != nil {
 		return err
 	}
@@ -328,7 +334,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		return nobody, err
 	}
 	defer s.machine.Close()
-	s.self = s.lab.Slicing.Clock(func() []int { return []int{os.Getpid()} })
+	s.self = s.lab.Slicing.Clock(func() []int { return []int{os.Getpid()} }, nil)
 	for i, f := range s.sides {
 		f.step = "slices"
 		if f.loader, err = f.connect(ctx, sliced(f.trial.Loads), load.Spec{}); err != nil {
@@ -393,13 +399,30 @@ func (s *start) describe() {
 	if s.Rounds > 0 {
 		s.File = record.SlicesFile(s.name)
 	}
-	for _, f := range s.sides {
+	for i, f := range s.sides {
 		x := s.SideBySide
 		x.With, x.Freeze = f.rec.SideBySide.With, f.freezer.Way()
-		if f.clock.Read() >= 0 {
+		f.clock.Refresh()
+		switch {
+		case f.clock.Grouped():
+			x.Clock = record.ClockGroup
+		case !f.clock.Complete():
+			s.forgetCPU(i)
+		case f.clock.Read() >= 0:
 			x.Clock = record.ClockProcess
 		}
 		f.rec.SideBySide = &x
+	}
+}
+
+// forgetCPU makes a target's CPU time in slices unknown: too much of it was used by processes that
+// began and ended within slices, which only a control group counts. Its window has their time.
+func (s *start) forgetCPU(i int) {
+	s.sides[i].sum.CPUNs, s.sides[i].openSum.CPUNs = -1, -1
+	for k := range s.slices {
+		if s.slices[k].Target == i {
+			s.slices[k].CPUNs = -1
+		}
 	}
 }
 

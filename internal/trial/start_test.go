@@ -37,7 +37,9 @@ type crew struct {
 	runsOn  []bool             // arguments of Freeze
 
 	stallsClosed int
-	wakeNs       int64 // processor time that a target uses each time it is resumed
+	wakeNs       int64  // processor time that a target uses each time it is resumed
+	incomplete   string // target whose clock is not complete
+	clocksClosed int
 }
 
 type target struct {
@@ -76,7 +78,9 @@ func newCrew(t *testing.T) *crew {
 			c.runsOn = append(c.runsOn, runsOn)
 			return c.add(), nil
 		},
-		Clock:   func(func() []int) trial.CPUClock { return c.last() },
+		Clock: func(func() []int, []launch.Group) trial.CPUClock {
+			return targetClock{c.last()}
+		},
 		Machine: func() (trial.Machine, error) { return machine{}, nil },
 	}
 	return c

@@ -32,7 +32,8 @@ func TestLifeOfASystem(t *testing.T) {
 			}); i >= 0 {
 				ride = s.Env[i]
 			}
-			launched = append(launched, fmt.Sprintf("%s %s %d of %d MiB", s.Args[0], ride,
+			last := s.Args[len(s.Args)-1]
+			launched = append(launched, fmt.Sprintf("%s %s %s %d of %d MiB", s.Args[0], last, ride,
 				s.ShareBytes>>20, s.MemoryBytes>>20))
 			return w.handler(s.Name)
 		}
@@ -40,8 +41,8 @@ func TestLifeOfASystem(t *testing.T) {
 		subject := e.Subjects["a"]
 		subject.Service.Run.Processes = []service.Process{
 			{Name: "back", Command: []string{"back"}, Ready: "/ready"},
-			{Name: "front", Command: []string{"front", "-p", "{port}", "{back.port}"},
-				Ready: "/ready"},
+			{Name: "front", Command: []string{"front", "-p", "{port}", "{back.port}",
+				"http://me:secret@db/"}, Ready: "/ready"},
 		}
 		e.Subjects["a"] = subject
 		e.Plan.Suite.Variants = []suite.Variant{{Name: "agent", Processes: []string{"back"},
@@ -52,7 +53,8 @@ func TestLifeOfASystem(t *testing.T) {
 			t.Fatalf("%d records, error %v", len(records), err)
 		}
 		// 64 MiB in two parts; front's port is 8082.
-		want := []string{"back AGENT=on 8081 32 of 64 MiB", "front bare 32 of 64 MiB"}
+		want := []string{"back back AGENT=on 8081 32 of 64 MiB",
+			"front http://me:secret@db/ bare 32 of 64 MiB"}
 		if !slices.Equal(launched, want) {
 			t.Errorf("launched %q, want %q", launched, want)
 		}
@@ -62,7 +64,8 @@ func TestLifeOfASystem(t *testing.T) {
 		}
 		if len(r.Processes) != 2 || r.Processes[0].Name != "back" ||
 			// The ports, which differ in each trial, do not make a target's trials different.
-			!slices.Equal(r.Processes[1].Args, []string{"front", "-p", "{port}", "{back.port}"}) ||
+			!slices.Equal(r.Processes[1].Args, []string{"front", "-p", "{port}", "{back.port}",
+				"http://me:xxxxx@db/"}) ||
 			!slices.Equal(r.Provenance.ServiceArgs, r.Processes[1].Args) {
 			t.Fatalf("processes %+v", r.Processes)
 		}

@@ -18,6 +18,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -201,10 +202,28 @@ func (f *life) measured() {
 
 // judged gives the finished record its verdict.
 func (f *life) judged() *record.Record {
+	hush(f.rec)
 	f.rec.Verdict = verdict.Judge(f.rec)
 	f.rec.Prove()
 	f.tellOwn()
 	return f.rec
+}
+
+// hush replaces the passwords of URLs in commands, settings and messages of a record.
+func hush(r *record.Record) {
+	words := []*[]string{&r.Provenance.ServiceArgs, &r.Provenance.VariantEnv}
+	for i := range r.Processes {
+		words = append(words, &r.Processes[i].Args)
+	}
+	for _, list := range words {
+		*list = slices.Clone(*list) // it may also be the running process's
+		for i, word := range *list {
+			(*list)[i] = cmdlog.Hush(word)
+		}
+	}
+	if r.Failure != nil {
+		r.Failure.Error = cmdlog.Hush(r.Failure.Error)
+	}
 }
 
 func newRecord(t Spec, prov record.Provenance) *record.Record {

@@ -184,6 +184,9 @@ func Write(name string, print func(io.Writer) error) (err error) {
 		return err
 	}
 	draft, err := create(name, mode)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		failed.Path = name // as the user knows it
+	}
 	if err != nil {
 		return err
 	}
@@ -258,6 +261,12 @@ func IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// IsLink reports whether a path is a symbolic link.
+func IsLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
+
 // Put writes data as Write does.
 func Put(name string, data []byte) error {
 	return Write(name, func(w io.Writer) error {
@@ -322,7 +331,8 @@ type Entry struct {
 }
 
 // Walk lists the files and symbolic links below root, or root itself if it is a file, sorted by
-// name. Other kinds of files are an error, because a build must not depend on them.
+// name. It leaves out other kinds of files, such as sockets of a running service, because a build
+// cannot depend on their content.
 func Walk(root string, skip func(name string) bool) ([]Entry, error) {
 	var entries []Entry
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -340,11 +350,8 @@ func Walk(root string, skip func(name string) bool) ([]Entry, error) {
 			}
 			return nil
 		}
-		if d.IsDir() {
-			return nil
-		}
 		if !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
-			return fmt.Errorf("%s is neither a file nor a link", path)
+			return nil
 		}
 		info, err := d.Info()
 		entries = append(entries, Entry{name, info})

@@ -65,10 +65,7 @@ func TestWalk(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := files.Walk(root, none); err == nil ||
-		err.Error() != pipe+" is neither a file nor a link" {
-		t.Errorf("a pipe: %v", err)
-	}
+	check(root, none, "a/x", "a/y", "b", "c/d/e", "z")
 }
 
 // TestHash checks which changes of a tree change its digest.

@@ -31,6 +31,7 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/process/entry"
+	"prony.example/internal/observe/host"
 	"prony.example/record"
 )
 
@@ -401,6 +402,30 @@ func (p *proc) noteWorkers() {
 	}
 }
 
+// killDaemon kills a process that listens at the port of the ended target, began after it and has
+// its environment: a worker that has left the process group and lost its parent. A control group
+// has such workers, too, so a target with one needs no such search.
+func (p *proc) killDaemon() {
+	if len(p.groups.list) > 0 || p.Spec.Port <= 0 {
+		return
+	}
+	const tick = int64(10 * time.Millisecond) // of ages
+	for _, pid := range host.Listening("tcp", p.Spec.Port) {
+		age, ok := cgroup.Age(pid)
+		if ok && age <= clock.Mono()-p.Began()+tick && pid != os.Getpid() && p.inherited(pid) {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+		}
+	}
+}
+
+// inherited reports whether a process has all of the target's environment.
+func (p *proc) inherited(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	env := strings.Split(string(text), "\x00")
+	return err == nil && len(p.Spec.Env) > 0 &&
+		!slices.ContainsFunc(p.Spec.Env, func(v string) bool { return !slices.Contains(env, v) })
+}
+
 // clean ends all remaining processes by force and removes cgroups, log watch and journal entry.
 func (p *proc) clean() error {
 	var errs []error
@@ -442,6 +467,7 @@ func (p *proc) killProcessGroup() error {
 	for {
 		remaining := p.members()
 		if len(remaining) == 0 {
+			p.killDaemon()
 			return nil
 		}
 		select {

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +31,17 @@ import (
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PRONY_TEST_LAB"); dir != "" {
 		lab(dir)
+	}
+	if len(os.Args) == 4 && os.Args[1] == "daemon" {
+		l, err := net.Listen("tcp", "127.0.0.1:"+os.Args[2])
+		if err == nil {
+			err = os.WriteFile(os.Args[3], []byte(strconv.Itoa(os.Getpid())), 0o600)
+		}
+		if err != nil {
+			panic(err)
+		}
+		time.Sleep(time.Hour)
+		runtime.KeepAlive(l)
 	}
 	if status, ok := launchtest.Act(os.Args[1:], os.Stdout, os.Stderr); ok {
 		os.Exit(status)
@@ -331,5 +344,65 @@ func TestLargeEnvironment(t *testing.T) {
 	}
 	if got := fmt.Sprint(p.Log(9)); got != "[20000]" {
 		t.Errorf("the service wrote %s", got)
+	}
+}
+
+// Without cgroups, a worker that has left the process group and lost its parent ends with the
+// target if it listens at the target's port and has its environment. Another program there runs on.
+func TestDaemonsEnd(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		dir := t.TempDir()
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := free.Addr().(*net.TCPAddr).Port
+		free.Close()
+		number := filepath.Join(dir, "number")
+		args := []string{os.Args[0], "daemon", strconv.Itoa(port), number}
+		service := "sleep 1000"
+		if own {
+			service = "(setsid " + strings.Join(args, " ") + " &) ; sleep 1000"
+		}
+		l := &Launcher{Journal: journal(t), NoGroup: true}
+		p, err := l.Launch(context.Background(), launch.Spec{
+			Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"), Port: port,
+			Args: []string{"sh", "-c", service},
+			Env:  []string{"PATH=/usr/bin:/bin", "PORT=" + strconv.Itoa(port)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !own {
+			other := exec.Command(args[0], args[1:]...)
+			if err := other.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := errors.Join(other.Process.Kill(), other.Wait()); err == nil ||
+					err.Error() != "signal: killed" {
+					t.Error(err)
+				}
+			}()
+		}
+		pid := 0
+		testsets.Eventually(t, "the daemon listens", func() bool {
+			text, _ := os.ReadFile(number)
+			pid, _ = strconv.Atoi(string(text))
+			return pid > 0
+		})
+		if err := p.Stop(0); err != nil {
+			t.Fatal(err)
+		}
+		if own {
+			testsets.Eventually(t, "the daemon ends", func() bool {
+				return cgroup.Born(pid) == ""
+			})
+			continue
+		}
+		time.Sleep(100 * time.Millisecond) // a signal may need a moment
+		if fields := cgroup.Stat(pid); len(fields) == 0 || fields[0] == "Z" {
+			t.Errorf("a program of somebody else was ended: %q", fields)
+		}
 	}
 }

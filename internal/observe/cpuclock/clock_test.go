@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ const (
 	work    = "work"    // for a line of input, burns 20 ms and prints its processor time, in ns
 	parent  = "parent"  // as work, after a child has done so; prints the sum of both
 	threads = "threads" // followed by a number of waiting threads, for benchmarks
+	forker  = "forker"  // for a line of input, as work, but a new child does it and ends
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +33,15 @@ func TestMain(m *testing.M) {
 		worker()
 	case len(os.Args) > 1 && os.Args[1] == parent:
 		leader()
+	case len(os.Args) > 1 && os.Args[1] == forker:
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			child := exec.Command(os.Args[0], work)
+			child.Stdin = strings.NewReader(in.Text() + "\n")
+			if err := child.Run(); err != nil {
+				panic(err)
+			}
+			fmt.Println(rusage(unix.RUSAGE_SELF) + rusage(unix.RUSAGE_CHILDREN))
+		}
 	case len(os.Args) > 2 && os.Args[1] == threads:
 		n, _ := strconv.Atoi(os.Args[2])
 		for range n {
@@ -205,6 +217,63 @@ func TestClockCountsChildren(t *testing.T) {
 	}
 }
 
+// TestClockReportsUnlistedChildren checks that a sum over processes is not complete if children
+// began and ended between two listings, and that it is if all were listed.
+func TestClockReportsUnlistedChildren(t *testing.T) {
+	testsets.Live(t)
+	p := start(t, forker)
+	c := New(func() []int { return []int{p.cmd.Process.Pid} })
+	if c.Refresh(); !c.Complete() {
+		t.Error("not complete before the first child")
+	}
+	p.tell(burn)
+	if c.Refresh(); c.Complete() {
+		t.Error("complete without the child's time")
+	}
+	p = start(t, parent)
+	child, err := strconv.Atoi(p.line())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := []int{p.cmd.Process.Pid, child}
+	c = New(func() []int { return pids })
+	p.tell(burn)
+	c.Refresh()
+	p.tell(end)
+	pids = pids[:1]
+	if c.Refresh(); !c.Complete() {
+		t.Errorf("not complete after the end of a listed child: %d ns are missing", c.missing)
+	}
+}
+
+// TestClockOfAGroup checks that the counter of a control group is read, in both versions, and that
+// processes count if there is none.
+func TestClockOfAGroup(t *testing.T) {
+	testsets.Live(t)
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none := func() []int { return nil }
+	write("cpuacct.usage", "1234567\n")
+	write("cpu.stat", "usage_usec 77\nuser_usec 70\n")
+	for version, want := range map[int]int64{1: 1234567, 2: 77000} {
+		c := New(none, Group{Dir: "/nowhere", Version: version}, Group{Dir: dir, Version: version})
+		c.Refresh()
+		if got := c.Read(); got != want || !c.Grouped() || !c.Complete() {
+			t.Errorf("version %d: %d ns, want %d", version, got, want)
+		}
+		c.Close()
+	}
+	write("cpuacct.usage", "")
+	c := New(func() []int { return []int{os.Getpid()} }, Group{Dir: dir, Version: 1})
+	if c.Grouped() || c.Read() <= 0 {
+		t.Errorf("%d ns without a counter", c.Read())
+	}
+}
+
 // TestClockOfARunningProcess checks that the clock of a running process never goes back, and is
 // complete when the process waits.
 func TestClockOfARunningProcess(t *testing.T) {
@@ -260,7 +329,8 @@ func TestReadingsAllocateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if n := testing.AllocsPerRun(100, func() { c.Read(); m.Read() }); n != 0 {
+	g := &Clock{group: m.stat, key: "cpu ", unit: 1, text: make([]byte, 1<<14)}
+	if n := testing.AllocsPerRun(100, func() { c.Read(); g.Read(); m.Read() }); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 }
@@ -272,6 +342,24 @@ func BenchmarkClock(b *testing.B) {
 			p := start(b, threads, strconv.Itoa(n))
 			p.line()
 			c := New(func() []int { return []int{p.cmd.Process.Pid} })
+			runtime.LockOSThread()
+			for b.Loop() {
+				c.Read()
+			}
+		})
+	}
+}
+
+// BenchmarkGroup reads the counters of this machine's own groups.
+func BenchmarkGroup(b *testing.B) {
+	for _, g := range []Group{{"/sys/fs/cgroup/cpuacct", 1}, {"/sys/fs/cgroup/unified", 2},
+		{"/sys/fs/cgroup", 2}} {
+		b.Run(g.Dir, func(b *testing.B) {
+			c := New(func() []int { return nil }, g)
+			if !c.Grouped() {
+				b.Skip("not mounted")
+			}
+			defer c.Close()
 			runtime.LockOSThread()
 			for b.Loop() {
 				c.Read()

@@ -21,7 +21,7 @@ func FuzzText(f *testing.F) {
 		}
 		m := &Machine{}
 		for _, ns := range []int64{steal(b), m.sum(b, statBusy), m.sum(b, schedstatBusy),
-			m.percpu(b)} {
+			m.percpu(b), endedChildren(b)} {
 			if ns < unknown {
 				t.Errorf("%d ns of %q", ns, b)
 			}

@@ -110,6 +110,12 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	if !strings.HasPrefix(c.Warnings[0], "These runs are 3 hours apart and not paired") {
 		t.Errorf("the first warning is %q", c.Warnings[0])
 	}
+	moved := a
+	moved.Dir = "elsewhere"
+	if w := compare(t, a, moved, Options{}).Warnings; !strings.HasPrefix(w[0], "Both sides are "+
+		"copies of one run") {
+		t.Errorf("the first warning of a copy is %q", w[0])
+	}
 	if !slices.Equal(c.Reproduce, []string{"prony run a", "prony run b"}) {
 		t.Errorf("to reproduce: %q", c.Reproduce)
 	}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -71,12 +72,21 @@ func ParseLimits(metrics, limits []string) ([]Limit, error) {
 	const usual = 0.05
 	most := usual
 	var out []Limit
+	var names []string
 	for _, text := range limits {
 		name, value, named := strings.Cut(text, "=")
 		if !named {
 			name, value = "", text
 		}
 		x, err := ParsePercent(value)
+		switch {
+		case err != nil:
+		case named && name == "":
+			err = errors.New("a metric is missing before =")
+		case slices.Contains(names, name):
+			err = errors.New("there is another limit for the same metrics")
+		}
+		names = append(names, name)
 		if err != nil {
 			return nil, fmt.Errorf("read limit %q: %w; write a limit such as 5%% or p99=10%%",
 				text, err)

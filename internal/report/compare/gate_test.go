@@ -33,7 +33,7 @@ func TestParseLimits(t *testing.T) {
 	check("throughput p99", "5% p99=10%", Limit{"", "p99", 0.1}, Limit{"", "throughput", 0.05})
 	bad := func(limit, words string) {
 		t.Helper()
-		_, err := ParseLimits(nil, []string{limit})
+		_, err := ParseLimits(nil, strings.Fields(limit))
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("error of %q is %v", limit, err)
 		}
@@ -43,6 +43,9 @@ func TestParseLimits(t *testing.T) {
 	bad("-1%", "at least 0%")
 	bad("100%", "below 100%")
 	bad("NaN", "at least 0%")
+	bad("5% 10%", `read limit "10%": there is another limit for the same metrics`)
+	bad("p99=5% p99=10%", "another limit")
+	bad("=5%", "a metric is missing before =")
 }
 
 // gate returns the gate of a run whose new rows have these throughputs relative to the old ones.

@@ -236,6 +236,9 @@ func (c *Comparison) say(format string, args ...any) {
 
 // warn adds the warnings for a reader.
 func (c *Comparison) warn(a, b *side, pairs []pairing) {
+	if !c.Paired && copies(a.Side, b.Side) {
+		c.say("Both sides are copies of one run, so this comparison measures nothing.")
+	}
 	if !c.Paired {
 		c.say("These runs are %s apart and not paired: differences include changes of the "+
 			"machine between the runs, and intervals do not cover these changes.", between(a, b))

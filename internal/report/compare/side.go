@@ -150,6 +150,12 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 	return pairs, missing, nil
 }
 
+// copies reports whether two folders have the same run.
+func copies(a, b Side) bool {
+	return a.Head.ID == b.Head.ID && len(a.Records) > 0 && len(b.Records) > 0 &&
+		a.Records[0].Trial == b.Records[0].Trial && a.Records[0].Time.Equal(b.Records[0].Time)
+}
+
 // only names the scenarios and rows that only side a has.
 func only(a, b *side, name string, same bool) (out []string) {
 	if same || name != "" {

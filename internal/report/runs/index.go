@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"prony.example/internal/base/files"
 	"prony.example/internal/report/history"
 	"prony.example/record"
 )
@@ -39,6 +40,7 @@ type pass struct {
 	unread atomic.Int64  // of these, the number to be read
 	// coming are the runs without a head, whose services are being built.
 	coming []Entry
+	unfit  []LeftOut // folders of runs that cannot be shown
 	err    error
 }
 
@@ -83,7 +85,18 @@ func (s *Shelf) check(p *pass) error {
 	}
 	var ids []string
 	for _, n := range names {
-		if n.IsDir() && Identifier(n.Name()) {
+		switch head := filepath.Join(s.dir, n.Name(), record.RunFile); {
+		case !n.IsDir():
+		case !Identifier(n.Name()):
+			if n.Name()[0] != '.' && isRegular(head) {
+				p.unfit = append(p.unfit, LeftOut{n.Name(), fmt.Sprintf("run %q: the name of its "+
+					"folder is not suitable for an address: rename it; use up to 128 letters, "+
+					"digits, dots, dashes, + and _", n.Name())})
+			}
+		case files.IsLink(head):
+			p.unfit = append(p.unfit, LeftOut{n.Name(), fmt.Sprintf("run %s: its %s is a link",
+				n.Name(), record.RunFile)})
+		default:
 			ids = append(ids, n.Name())
 		}
 	}
@@ -295,7 +308,7 @@ func (s *Shelf) List(ctx context.Context) (Index, error) {
 	if err != nil {
 		return Index{}, err
 	}
-	x := Index{Entries: slices.Clone(p.coming), Left: []LeftOut{}}
+	x := Index{Entries: slices.Clone(p.coming), Left: append([]LeftOut{}, p.unfit...)}
 	if x.Entries == nil {
 		x.Entries = []Entry{}
 	}
@@ -336,7 +349,8 @@ type Page struct {
 // listed is what is known of the runs of a shelf.
 type listed struct {
 	items        []*item // the newest first
-	unread, runs int     // as in Page
+	unfit        []LeftOut
+	unread, runs int // as in Page
 }
 
 // listed waits until all runs are read, except if these are hundreds.
@@ -355,7 +369,7 @@ func (s *Shelf) listed(ctx context.Context) (out listed, err error) {
 		if p.err != nil {
 			return out, p.err
 		}
-		coming = p.coming
+		coming, out.unfit = p.coming, p.unfit
 		out.runs = int(p.total.Load())
 	default:
 		if running.total.Load() == 0 {
@@ -383,6 +397,7 @@ func (s *Shelf) Page(ctx context.Context, f Filter, after string, limit int) (Pa
 		return out, err
 	}
 	out.Unread, out.Runs = list.unread, list.runs
+	out.Unreadable = append(out.Unreadable, list.unfit...)
 	for _, run := range list.items {
 		if run.problem != "" {
 			out.Unreadable = append(out.Unreadable, LeftOut{run.id, run.problem})

@@ -298,3 +298,34 @@ func TestPasts(t *testing.T) {
 	check(Options{Pasts: true})
 	check(Options{})
 }
+
+// TestUnfitFolders checks that runs that cannot be shown are listed with the reason: a name that is
+// not suitable for an address, and a head that is a link.
+func TestUnfitFolders(t *testing.T) {
+	dir := t.TempDir()
+	begun(t, dir, 0, 2)
+	const odd, linked = "50% of #1?", "linked"
+	from := filepath.Join(dir, "2026-01-01T00-00-00Z")
+	if err := os.Rename(from, filepath.Join(dir, odd)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, "", dir, linked, record.TrialsFile)
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, linked, record.RunFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "not a run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := counted(t, dir)
+	x := list(t, s)
+	p := pageOf(t, s, Filter{}, "", 10)
+	for _, left := range [][]LeftOut{x.Left, p.Unreadable} {
+		if len(left) != 2 || left[0].ID != odd || !strings.Contains(left[0].Why, "rename it") ||
+			left[1].ID != linked || !strings.Contains(left[1].Why, "is a link") {
+			t.Errorf("left out %+v", left)
+		}
+	}
+	if len(x.Entries) != 1 || len(p.Entries) != 1 {
+		t.Errorf("%d and %d runs, want 1", len(x.Entries), len(p.Entries))
+	}
+}

@@ -29,6 +29,9 @@ const (
 	// askTimes is how often each service is sent the requests before it is measured. Responses of
 	// one service that differ do so without any difference between services.
 	askTimes = 3
+	// askSpan is the time from the first to the last request if a response has numbers: a count of
+	// seconds changes in it.
+	askSpan = 1100 * time.Millisecond
 	// askBound is the timeout of one response.
 	askBound = 10 * time.Second
 	// maxBody is the maximum size of a response that is compared byte for byte.
@@ -108,7 +111,15 @@ func Ask(ctx context.Context, config *nethttp.Config, base string, requests []su
 	client := http.Client{Timeout: askBound, CheckRedirect: stay,
 		Transport: nethttp.Transport{Config: to}}
 	out := make([][]Answer, len(requests))
-	for range askTimes {
+	first := clock.Mono()
+	for round := range askTimes {
+		if round == askTimes-1 && slices.ContainsFunc(out, counts) {
+			select {
+			case <-time.After(time.Duration(first-clock.Mono()) + askSpan):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 		for i, r := range requests {
 			began := clock.Mono()
 			a, err := ask(ctx, &client, base, r)
@@ -120,6 +131,15 @@ func Ask(ctx context.Context, config *nethttp.Config, base string, requests []su
 		}
 	}
 	return out, nil
+}
+
+// counts reports whether responses that are equal so far may have a number or a time that changes
+// in the course of seconds, such as an uptime.
+func counts(answers []Answer) bool {
+	a := answers[0].Body
+	return bytes.ContainsAny(a, "0123456789") && !slices.ContainsFunc(answers, func(b Answer) bool {
+		return !bytes.Equal(a, b.Body)
+	})
 }
 
 func ask(ctx context.Context, client *http.Client, base string, r suite.Request) (Answer, error) {
@@ -183,8 +203,13 @@ const apart = "responses differ, so the services are not compared. Fix one servi
 // hold returns what the responses to one request have in common.
 func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	environment func(string) (string, bool)) (Held, error) {
+	hide := hider(r, environment)
 	if r.Given {
-		return Held{r, "by the expectations in the file"}, keeps(r, names, byTarget)
+		err := keeps(r, names, byTarget)
+		if err != nil {
+			err = errors.New(string(hide([]byte(err.Error()))))
+		}
+		return Held{r, "by the expectations in the file"}, err
 	}
 	first := byTarget[0][0]
 	all := slices.Concat(byTarget...)
@@ -199,14 +224,21 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	}
 	if first.Status >= http.StatusInternalServerError {
 		return Held{}, fmt.Errorf("%s responds with status %d: %s", names[0], first.Status,
-			excerpt(first.Body, 0))
+			excerpt(hide(first.Body), 0))
 	}
 	r.Expect.Status = first.Status
 	method, _, _ := strings.Cut(r.Request, " ")
 	if statusOnly || method == http.MethodHead {
 		return Held{r, "by the status alone"}, nil
 	}
-	if err := differ(names, byTarget); err != nil {
+	shown := make([][]Answer, len(byTarget)) // errors quote them
+	for k, answers := range byTarget {
+		shown[k] = slices.Clone(answers)
+		for i := range answers {
+			shown[k][i].Body = hide(answers[i].Body)
+		}
+	}
+	if err := differ(names, shown); err != nil {
 		return Held{}, err
 	}
 	why, positions := "the bytes of the body vary", given{}
@@ -242,25 +274,43 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 // tells returns the first variable of the environment in a request whose value is in a response;
 // empty: there is none.
 func tells(r suite.Request, answers []Answer, environment func(string) (string, bool)) string {
+	for _, name := range variables(r) {
+		value, _ := environment(name)
+		if value != "" && slices.ContainsFunc(answers, func(a Answer) bool {
+			return bytes.Contains(a.Body, []byte(value))
+		}) {
+			return name
+		}
+	}
+	return ""
+}
+
+// hider returns a function that writes variables of the environment in a request by their names
+// again, because their values may be secret.
+func hider(r suite.Request, environment func(string) (string, bool)) func([]byte) []byte {
+	return func(text []byte) []byte {
+		for _, name := range variables(r) {
+			const short = 4 // bytes: no secret, but perhaps part of numbers
+			if value, _ := environment(name); len(value) > short {
+				text = bytes.ReplaceAll(text, []byte(value), []byte("${"+name+"}"))
+			}
+		}
+		return text
+	}
+}
+
+// variables lists the variables of the environment in a request.
+func variables(r suite.Request) (names []string) {
 	texts := []string{r.Request, r.Body}
 	for _, value := range r.Headers {
 		texts = append(texts, string(value))
 	}
 	for _, in := range texts {
-		t, err := template.Parse(in, nil)
-		if err != nil {
-			continue // then it was not sent either
-		}
-		for _, name := range t.Environment() {
-			value, _ := environment(name)
-			if value != "" && slices.ContainsFunc(answers, func(a Answer) bool {
-				return bytes.Contains(a.Body, []byte(value))
-			}) {
-				return name
-			}
+		if t, err := template.Parse(in, nil); err == nil { // otherwise it was not sent either
+			names = append(names, t.Environment()...)
 		}
 	}
-	return ""
+	return names
 }
 
 // keeps returns an error for services that do not respond as the file expects: by the status, and

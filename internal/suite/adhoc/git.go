@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"prony.example/internal/service"
@@ -19,7 +20,11 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 	if !is {
 		return "", nil
 	}
-	id, err := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", way.Git+"^{commit}")
+	// The first call finds a revision such as :/text, to which nothing can be appended.
+	id, err := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", way.Git)
+	if err == nil {
+		id, err = service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", id+"^{commit}")
+	}
 	if err != nil {
 		return "", s.wrong("--git "+way.Git, s.absent(ctx, way.Git, err))
 	}
@@ -58,6 +63,37 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 			"the content; install git-lfs, then type git lfs install", way.Git, paths[0], more))
 	}
 	return strings.Join(notes, "; "), nil
+}
+
+// Differ returns an error if two of the cloned sources are the same commit and start alike: their
+// comparison would show noise.
+func Differ(sources []Source) error {
+	for i, s := range sources {
+		for _, earlier := range sources[:i] {
+			if s.checkout == nil || earlier.checkout == nil || !equal(earlier, s) {
+				continue
+			}
+			from, to := earlier.Way.(Revision).Git, s.Way.(Revision).Git
+			if from == to {
+				continue // it was meant so: each has a name of its own
+			}
+			return s.wrong("--git "+to, fmt.Errorf("it is the same commit as %s, %s, so there is "+
+				"nothing to compare; name two commits, and commit your changes first if you have "+
+				"any. To measure noise, name one revision only", from, s.checkout.Commit[:12]))
+		}
+	}
+	return nil
+}
+
+// equal reports whether two sources differ in nothing but names.
+func equal(a, b Source) bool {
+	if a.Again || b.Again {
+		return false
+	}
+	for _, s := range []*Source{&a, &b} {
+		s.Name, s.Built, s.Way = "", "", s.Way.(Revision).Start
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // absent explains why git does not find a revision, with the next step if a clone lacks it.

@@ -1,6 +1,7 @@
 package adhoc
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,41 @@ func TestAbsentRevisions(t *testing.T) {
 		}
 		if c.dir == "whole" && err != nil && strings.Contains(err.Error(), ";") {
 			t.Errorf("%v: has a hint without a reason", err)
+		}
+	}
+}
+
+// Two revisions of one commit are not compared unless they are started in different ways. A
+// revision may be named by the text of its message.
+func TestSameCommits(t *testing.T) {
+	testsets.Live(t)
+	at := t.TempDir()
+	gitIn(t, at, "init", "-q", "-b", "main")
+	gitIn(t, at, "commit", "-q", "--allow-empty", "-m", "fix the bug")
+	gitIn(t, at, "branch", "feature")
+	gitIn(t, at, "commit", "-q", "--allow-empty", "-m", "two")
+	for _, c := range []struct {
+		a, b, start string
+		again, same bool
+	}{
+		{a: "main", b: "HEAD", same: true},
+		{a: "feature", b: ":/fix the bug", same: true},
+		{a: "main", b: "feature"},
+		{a: "main", b: "HEAD", again: true},
+		{a: "main", b: "main"},
+		{a: "main", b: "HEAD", start: "./app --fast"},
+	} {
+		sources := []Source{{Name: "a", Dir: at, Way: Revision{Git: c.a, Start: "./app"}},
+			{Name: "b", Dir: at, Way: Revision{Git: c.b, Start: Command(cmp.Or(c.start, "./app"))},
+				Again: c.again}}
+		cache := t.TempDir()
+		for i := range sources {
+			if _, err := sources[i].Clone(t.Context(), cache); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Differ(sources); (err != nil) != c.same {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

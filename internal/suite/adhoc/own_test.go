@@ -277,6 +277,25 @@ func TestHoldKeepsSecrets(t *testing.T) {
 	check("it is given", "by status and length (11 bytes), because the body contains the value "+
 		"of ${PRONY_TEST_SET}")
 	check("it is word", "")
+	// Errors that quote responses have the variable's name instead.
+	status := 200
+	given := request
+	given.Given, given.Expect.Status = true, 201
+	for _, c := range []struct {
+		request suite.Request
+		status  int
+	}{{request, status}, {request, 500}, {given, status}} {
+		names, all := answers([]string{"it is given, a"}, []string{"it is given, b"})
+		for k := range all {
+			all[k][0][0].Status = c.status
+		}
+		_, err := Hold([]suite.Request{c.request}, names, all, false,
+			func(name string) (string, bool) { return "given", name == "PRONY_TEST_SET" })
+		if err == nil || strings.Contains(err.Error(), "given") ||
+			!strings.Contains(err.Error(), "it is ${PRONY_TEST_SET}, ") {
+			t.Errorf("error %v", err)
+		}
+	}
 }
 
 func TestParseRequest(t *testing.T) {

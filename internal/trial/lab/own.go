@@ -44,6 +44,9 @@ func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string
 			l.Tell.Say(note)
 		}
 	}
+	if err := adhoc.Differ(sources); err != nil {
+		return nil, err
+	}
 	services, err := adhoc.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
 	for _, s := range services {
 		s.Run.Startup, s.AsMe = max(startup, trial.ReadyBound), l.AsMe

@@ -38,7 +38,13 @@ func slicing() trial.Slicing {
 			}
 			return f, nil
 		},
-		Clock: func(pids func() []int) trial.CPUClock { return cpuclock.New(pids) },
+		Clock: func(pids func() []int, groups []launch.Group) trial.CPUClock {
+			var counters []cpuclock.Group
+			for _, g := range groups {
+				counters = append(counters, cpuclock.Group{Dir: g.Dir, Version: g.Version})
+			}
+			return cpuclock.New(pids, counters...)
+		},
 		Machine: func() (trial.Machine, error) {
 			m, err := cpuclock.OpenMachine(nil)
 			if err != nil { // a nil pointer would be a non-nil Machine
