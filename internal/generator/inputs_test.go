@@ -419,7 +419,7 @@ var textInputs = []input{
 	{name: "h2load with commas", text: "finished in 1,51s, 14739.33 req/s, 1.71MB/s\n" +
 		"status codes: 21004 2xx, 0 3xx, 0 4xx, 1105 5xx\n",
 		refused: "line 1, column 1: cannot read"},
-	{name: "h2load with timeouts", text: "finished in 5.00s, 200.00 req/s, 1.71MB/s\n" +
+	{name: "h2load with timeouts", text: "finished in 5.00s, 199.00 req/s, 1.71MB/s\n" +
 		"requests: 1000 total, 1000 started, 1000 done, 980 succeeded, 20 failed, 5 errored, " +
 		"3 timeout\nstatus codes: 980 2xx, 0 3xx, 15 4xx, 0 5xx\n", good: 980,
 		errors: record.Errors{Status: 15, Read: 2, Timeout: 3}, window: 5 * time.Second},

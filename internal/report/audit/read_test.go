@@ -530,6 +530,22 @@ func TestTimesOfH2load(t *testing.T) {
 	}
 }
 
+// The rate of h2load is of the part after the warm-up.
+func TestRateOfH2load(t *testing.T) {
+	row, err := readSaved("a.txt", "spawning thread #0: 4 total client(s). Timing-based test with "+
+		"5s of warm-up time and 10s of main duration for measurements.\n"+
+		"finished in 15.00s, 90.00 req/s, 1.20KB/s\nrequests: 1000 total, 1000 started, 1000 done, "+
+		"850 succeeded, 150 failed, 100 errored, 0 timeout\n"+
+		"status codes: 850 2xx, 0 3xx, 50 4xx, 0 5xx\n", 1)
+	if err != nil || row == nil {
+		t.Fatalf("%v, %v", row, err)
+	}
+	h, _ := checkCount(row, []Value{row.Values[Rate], row.Values[Duration], row.Values[Requests]})
+	if h.arithmetic != "" {
+		t.Error(h.arithmetic)
+	}
+}
+
 // oha's rate has requests that its end aborted: 1,050 in 10 s, of which 990 were good.
 func TestGoodRateOfOha(t *testing.T) {
 	row, err := readSaved("a.json", `{"summary":{"successRate":1.0,"total":10.0,"slowest":0.5,
