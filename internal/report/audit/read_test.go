@@ -534,8 +534,8 @@ func TestTimesOfH2load(t *testing.T) {
 func TestRateOfH2load(t *testing.T) {
 	row, err := readSaved("a.txt", "spawning thread #0: 4 total client(s). Timing-based test with "+
 		"5s of warm-up time and 10s of main duration for measurements.\n"+
-		"finished in 15.00s, 90.00 req/s, 1.20KB/s\nrequests: 1000 total, 1000 started, 1000 done, "+
-		"850 succeeded, 150 failed, 100 errored, 0 timeout\n"+
+		"finished in 15.00s, 90.00 req/s, 1.20KB/s\nrequests: 1000 total, 1000 started, "+
+		"1000 done, 850 succeeded, 150 failed, 100 errored, 0 timeout\n"+
 		"status codes: 850 2xx, 0 3xx, 50 4xx, 0 5xx\n", 1)
 	if err != nil || row == nil {
 		t.Fatalf("%v, %v", row, err)
