@@ -525,6 +525,9 @@ func TestForeignFormats(t *testing.T) {
 		"Fortio 1.60.3 running\nAggregated Function Time : count 9 avg 0.01\n")
 	check("autocannon", "Running 10s test @ http://a\n10 connections\n\n│ Stat │\n│ Req/Sec │\n")
 	check("bombardier", "Statistics    Avg\n  Reqs/sec  9.00\n  HTTP codes:\n")
+	check("Nighthawk", `{"options": {}, "results": [{"name": "global", "statistics": `+
+		`[{"id": "benchmark_http_client.request_to_response"}]}]}`,
+		"Nighthawk - A layer 7 protocol benchmarking tool.\n\nbenchmark_http_client.latency_2xx")
 	check("Locust", "Timestamp,User Count,Type,Name,Requests/s\n1700000000,1,,Aggregated,9\n",
 		"\"Type\",\"Name\",\"# requests\",\"# failures\"\n",
 		"Method,Name,Error,Occurrences\nGET,/,x,1\n",
