@@ -313,7 +313,9 @@ func (f *loadFlags) model(s *load.Spec) error {
 			return err
 		}
 		s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
-		f.fit(s, time.Duration(trace[len(trace)-1]+1))
+		// The last arrival also gets a gap, in which its response counts as throughput.
+		last := trace[len(trace)-1]
+		f.fit(s, time.Duration(last+max(last/int64(len(trace)), int64(time.Millisecond))))
 	case f.users != "":
 		return f.people(s)
 	}
