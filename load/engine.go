@@ -24,3 +24,6 @@ const (
 // CallStatus is added to the code of a gRPC response that is not OK, so that gRPC and HTTP codes
 // fit in one number: 614 is Unavailable (14).
 const CallStatus = engine.CallStatus
+
+// LastCallStatus is the status of the last gRPC code, UNAUTHENTICATED.
+const LastCallStatus = CallStatus + 16

@@ -85,6 +85,8 @@ func TestFailuresByClass(t *testing.T) {
 
 	check("status", raw("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nok"), status,
 		"status 503, want 200")
+	check("no status of gRPC", raw("HTTP/1.1 999 Denied\r\nContent-Length: 2\r\n\r\nok"), status,
+		"status 999, want 200")
 	check("other body", raw(length("2")+"no"), body,
 		"body of 2 bytes is not the expected one (2 bytes)"+
 			": byte 1 begins \"no\", want \"ok\"")

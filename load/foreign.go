@@ -49,7 +49,7 @@ var misled = []struct{ phrase, advice string }{
 // unlike describes a response with another status than the expected one.
 func (c *conn) unlike() reason {
 	switch {
-	case c.resp.Status >= CallStatus:
+	case c.resp.Status >= CallStatus && c.resp.Status <= LastCallStatus:
 		return because(fmt.Sprintf("gRPC status %d: %.200s", c.resp.Status-CallStatus, c.retained))
 	case c.resp.Status == 400:
 		for _, m := range misled {

@@ -221,3 +221,13 @@ func (l *Ledger) words() []*string {
 
 // called returns the request's name in results.
 func (r *Request) called() string { return cmp.Or(r.Name, r.Method+" "+r.Path) }
+
+// RouteNames returns the names of the routes in the result; one request alone has no route.
+func (s *Scenario) RouteNames() (names []string) {
+	for i := range s.Requests {
+		if len(s.Requests) > 1 {
+			names = append(names, s.Requests[i].called())
+		}
+	}
+	return names
+}

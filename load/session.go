@@ -264,22 +264,28 @@ type jar []cookie
 
 type cookie struct{ name, value, path string }
 
-// field appends the Cookie header field for a path, if any cookie matches.
+// field appends the Cookie header field for a path, if any cookie matches. Longer paths come first
+// (RFC 6265, 5.4): services take the first of two cookies with one name.
 func (j jar) field(dst, path []byte) []byte {
 	path, _, _ = bytes.Cut(path, []byte("?"))
 	began := false
-	for i := range j {
-		c := &j[i]
-		if !under(path, c.path) {
-			continue
+	for length, shorter := len(path)+1, 0; length > 0; length, shorter = shorter, 0 {
+		for i := range j {
+			c := &j[i]
+			if n := len(c.path); n > length || !under(path, c.path) {
+				continue
+			} else if n < length {
+				shorter = max(shorter, n)
+				continue
+			}
+			if began {
+				dst = append(dst, "; "...)
+			} else {
+				dst = append(dst, "Cookie: "...)
+				began = true
+			}
+			dst = append(append(append(dst, c.name...), '='), c.value...)
 		}
-		if began {
-			dst = append(dst, "; "...)
-		} else {
-			dst = append(dst, "Cookie: "...)
-			began = true
-		}
-		dst = append(append(append(dst, c.name...), '='), c.value...)
 	}
 	if began {
 		dst = append(dst, "\r\n"...)
@@ -314,16 +320,22 @@ func (j *jar) take(head, path []byte, now time.Time) {
 		if !strings.HasPrefix(c.path, "/") {
 			c.path = folder(path)
 		}
-		*j = slices.DeleteFunc(*j, func(old cookie) bool {
+		i := slices.IndexFunc(*j, func(old cookie) bool {
 			return old.name == c.name && old.path == c.path
 		})
-		if set.MaxAge < 0 || set.MaxAge == 0 && !set.Expires.IsZero() && set.Expires.Before(now) {
-			continue // deleted
+		over := set.MaxAge < 0 ||
+			set.MaxAge == 0 && !set.Expires.IsZero() && set.Expires.Before(now)
+		switch {
+		case i >= 0 && over:
+			*j = slices.Delete(*j, i, i+1)
+		case i >= 0:
+			(*j)[i] = c // as old as before
+		case !over:
+			if len(*j) == cookiesMax {
+				*j = slices.Delete(*j, 0, 1)
+			}
+			*j = append(*j, c)
 		}
-		if len(*j) == cookiesMax {
-			*j = slices.Delete(*j, 0, 1)
-		}
-		*j = append(*j, c)
 	}
 }
 

@@ -69,7 +69,7 @@ func (a *app) capacityCmd() *cobra.Command {
 	fs.IntVar(&f.generators, "generators", 0, generatorsHelp)
 	// --window replaces --duration, with another default.
 	fs.Lookup("duration").Hidden = true
-	fs.StringVar(&f.slo, "slo", "", "objectives, such as 'p99<50ms,errors<0.1%'")
+	cli.Joined(c, &f.slo, "slo", "objectives, such as 'p99<50ms,errors<0.1%'; repeatable")
 	fs.DurationVar(&o.Window, "window", 2*time.Second,
 		"least length of a step; longer if the budget allows")
 	fs.DurationVar(&o.Budget, "budget", 2*time.Minute, "time for the whole search")
@@ -146,6 +146,9 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	o, err := f.load.plan(ctx, target)
 	if err != nil {
 		return cli.Usage(err)
+	}
+	if err := slo.Routes(f.options.SLO, o.spec.Scenario.RouteNames()); err != nil {
+		return cli.Usagef("--slo: %w", err)
 	}
 	if err := checkGenerators(f.generators, o.spec.Connections, f.load.given); err != nil {
 		return err

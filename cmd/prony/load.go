@@ -111,8 +111,8 @@ func (a *app) loadCmd() *cobra.Command {
 	f.add(c)
 	f.addModel(c)
 	m.add(c)
-	fs.StringVar(&o.threshold, "threshold", "", "objectives, such as 'p99<50ms,errors<0.1%'; "+
-		"exit code 3 if an objective is missed")
+	cli.Joined(c, &o.threshold, "threshold", "objectives, such as 'p99<50ms,errors<0.1%'; "+
+		"exit code 3 if an objective is missed; repeatable")
 	o.view, o.output = string(progress.Auto), "text"
 	cli.OneOf(c, &o.view, "view", "progress display", "auto", "live", "plain", "json", "none")
 	cli.OneOf(c, &o.output, "output,o", "format of the result", "text", "json", "csv", "hlog")
@@ -139,6 +139,9 @@ func (a *app) noted(p *offer) {
 func (a *app) offer(ctx context.Context, p *offer, o *outputFlags, s *saveFlags) error {
 	if err := o.check(); err != nil {
 		return cli.Usage(err)
+	}
+	if err := slo.Routes(o.objectives, p.spec.Scenario.RouteNames()); err != nil {
+		return cli.Usagef("--threshold: %w", err)
 	}
 	kept, err := a.keep(s)
 	if err != nil {

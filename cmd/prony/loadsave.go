@@ -22,6 +22,7 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
 	"prony.example/internal/generator/summary"
 	"prony.example/internal/observe/host"
 	"prony.example/load"
@@ -95,6 +96,11 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 		return nil, cli.Usagef("--name needs --save")
 	case s.dir == "" && s.page == "":
 		return nil, nil
+	}
+	if s.page != "" {
+		if err := files.CanWrite(s.page); err != nil {
+			return nil, cli.Usagef("--output: %w", err)
+		}
 	}
 	k := &keeper{app: a, flags: s, dir: s.dir, names: map[string]int{}}
 	k.head = record.Run{ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.verb,

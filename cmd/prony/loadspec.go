@@ -247,8 +247,9 @@ func (f *loadFlags) check() error {
 		{s.Lead < 0, "lead-in", "a time, or 0"},
 		{s.Timeout <= 0, "timeout", "a time such as 5s"},
 		{f.streams < 1, "streams", "at least 1"},
-		{f.status < 100 || f.status > 599, "status", "an HTTP status from 100 to 599"},
-		{s.Requests < 0, "requests", "a number of at least 0"},
+		{f.status < 100 || f.status > load.LastCallStatus, "status",
+			"an HTTP status from 100 to 599, or 600 plus a gRPC code"},
+		{f.given("requests") && s.Requests < 1, "requests", "at least 1"},
 		{s.Churn < 0, "churn", "a number of at least 0"},
 		{s.Most < 0, "max-connections", "a number of at least 0"},
 		{!(s.Scenario.Zipf >= 0 && s.Scenario.Zipf < math.Inf(1)), "zipf",
@@ -260,18 +261,21 @@ func (f *loadFlags) check() error {
 			return fmt.Errorf("--%s must be %s", row.flag, row.want)
 		}
 	}
-	hosts := 0
+	count := map[string]int{}
 	for _, h := range f.headers {
 		name, _, ok := strings.Cut(h, ":")
 		if !ok || !isToken(name) || strings.ContainsAny(h, "\r\n\x00") {
 			return fmt.Errorf("--header %q must have the form 'Name: value' in one line", h)
 		}
-		if strings.EqualFold(name, "host") {
-			hosts++
-		}
+		count[strings.ToLower(name)]++
 	}
-	if hosts > 1 {
-		return fmt.Errorf("--header: a request has one Host field, not %d", hosts)
+	if f.kind != "" {
+		count["content-type"]++
+	}
+	for _, name := range []string{"Host", "Content-Type"} {
+		if n := count[strings.ToLower(name)]; n > 1 {
+			return fmt.Errorf("--header and --type: a request has one %s field, not %d", name, n)
+		}
 	}
 	return nil
 }
@@ -309,7 +313,9 @@ func (f *loadFlags) model(s *load.Spec) error {
 			return err
 		}
 		s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
-		f.fit(s, time.Duration(trace[len(trace)-1]+1))
+		// The last arrival also gets a gap, in which its response counts as throughput.
+		last := trace[len(trace)-1]
+		f.fit(s, time.Duration(last+max(last/int64(len(trace)), int64(time.Millisecond))))
 	case f.users != "":
 		return f.people(s)
 	}

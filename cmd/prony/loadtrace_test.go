@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,10 @@ func TestTraceFlag(t *testing.T) {
 	check(1, "", "--traces", "100%", "--users", "3")
 	check(0, pace.Replay, "--trace", file)
 	check(0.5, pace.Replay, "--trace", file, "--traces", "50%")
+	// Two arrivals with 0.5 s between them, and a gap of 0.25 s, their mean from the start.
+	if s, err := plan("--trace", file); err != nil || s.Window != 750*time.Millisecond {
+		t.Errorf("a window of %v, %v, want 750ms", s.Window, err)
+	}
 	wrong := func(want string, args ...string) {
 		t.Helper()
 		if _, err := plan(args...); err == nil || !strings.Contains(err.Error(), want) {

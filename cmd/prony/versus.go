@@ -152,8 +152,8 @@ func (a *app) versusCmd() *cobra.Command {
 		"the connection)")
 	fs.DurationVar(&f.asked.Startup, "startup", 30*time.Second,
 		"longest time from the start of a service until it is ready")
-	fs.StringVar(&f.asked.Options.SLO, "slo", "", "also find the highest rate that meets these "+
-		"objectives, such as 'p99<20ms,errors<0.1%'")
+	cli.Joined(c, &f.asked.Options.SLO, "slo", "also find the highest rate that meets these "+
+		"objectives, such as 'p99<20ms,errors<0.1%'; repeatable")
 	f.measured(c)
 	f.turn.flags(c)
 	fs.BoolVar(&f.plan, "plan", false, "start each service, send its requests, and print the plan")

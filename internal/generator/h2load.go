@@ -182,16 +182,17 @@ func importH2load(text string) (*tally, error) {
 			`and "status codes: …"; check that it is complete`)
 	}
 	t := &tally{durationNs: f.nanoseconds(1)}
-	// In a run by time, h2load computes its rate only over the main part.
-	if done, rate := m.count(3), f.number(2); done > 0 && rate > 0 {
-		ns, err := scaled(float64(done)/rate, 1e9)
+	t.good = status.count(1) + status.count(2)
+	t.errors.Status = status.count(3) + status.count(4)
+	// In a run by time, h2load computes its rate only over the main part. It is the rate of
+	// responses with any status, without errored requests (req_success in h2load.cc).
+	if responses, rate := t.good+t.errors.Status, f.number(2); responses > 0 && rate > 0 {
+		ns, err := scaled(float64(responses)/rate, 1e9)
 		f.fail(2, err)
 		t.durationNs = ns
 	}
 	t.errors.Timeout = m.count(7) // which h2load also counts as errored (process_timedout_streams)
 	t.errors.Read = max(m.count(6)-t.errors.Timeout, 0)
-	t.good = status.count(1) + status.count(2)
-	t.errors.Status = status.count(3) + status.count(4)
 	if t.errors.Status > 0 {
 		example(&t.errors, "%s responses with status 4xx, %s with status 5xx", status.group(3),
 			status.group(4))

@@ -419,7 +419,7 @@ var textInputs = []input{
 	{name: "h2load with commas", text: "finished in 1,51s, 14739.33 req/s, 1.71MB/s\n" +
 		"status codes: 21004 2xx, 0 3xx, 0 4xx, 1105 5xx\n",
 		refused: "line 1, column 1: cannot read"},
-	{name: "h2load with timeouts", text: "finished in 5.00s, 200.00 req/s, 1.71MB/s\n" +
+	{name: "h2load with timeouts", text: "finished in 5.00s, 199.00 req/s, 1.71MB/s\n" +
 		"requests: 1000 total, 1000 started, 1000 done, 980 succeeded, 20 failed, 5 errored, " +
 		"3 timeout\nstatus codes: 980 2xx, 0 3xx, 15 4xx, 0 5xx\n", good: 980,
 		errors: record.Errors{Status: 15, Read: 2, Timeout: 3}, window: 5 * time.Second},
@@ -525,6 +525,9 @@ func TestForeignFormats(t *testing.T) {
 		"Fortio 1.60.3 running\nAggregated Function Time : count 9 avg 0.01\n")
 	check("autocannon", "Running 10s test @ http://a\n10 connections\n\n│ Stat │\n│ Req/Sec │\n")
 	check("bombardier", "Statistics    Avg\n  Reqs/sec  9.00\n  HTTP codes:\n")
+	check("Nighthawk", `{"options": {}, "results": [{"name": "global", "statistics": `+
+		`[{"id": "benchmark_http_client.request_to_response"}]}]}`,
+		"Nighthawk - A layer 7 protocol benchmarking tool.\n\nbenchmark_http_client.latency_2xx")
 	check("Locust", "Timestamp,User Count,Type,Name,Requests/s\n1700000000,1,,Aggregated,9\n",
 		"\"Type\",\"Name\",\"# requests\",\"# failures\"\n",
 		"Method,Name,Error,Occurrences\nGET,/,x,1\n",

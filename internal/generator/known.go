@@ -57,6 +57,8 @@ var known = []struct {
 	{keys("tcp_connect", "server_processing"), ofOther("Cassowary")},
 	{keys("ScenarioStats"), ofOther("NBomber")},
 	{starts(`^label,avg_ct,avg_lt`), ofOther("Taurus")},
+	{within(keys("results"), `"benchmark_http_client.`), ofOther("Nighthawk")},
+	{has("Nighthawk - A layer 7 protocol benchmarking tool"), ofOther("Nighthawk")},
 	{within(keys("results"), `"exit_codes"`), ofOther("hyperfine")},
 	{starts(`^command,mean,stddev,median,user,system,`), ofOther("hyperfine")},
 	{starts(`^"Benchmark","Mode","Threads",`), ofOther("JMH")},

@@ -45,6 +45,22 @@ func (c Outcome) Line() string {
 	return fmt.Sprintf("%-8s %-14s %s", word, c.Objective, c.Text)
 }
 
+// Routes returns an error for the first objective on a route that is none of these names.
+func Routes(objectives []Objective, names []string) error {
+	for _, o := range objectives {
+		switch {
+		case o.Route == "" || slices.Contains(names, o.Route):
+		case len(names) == 0:
+			return fmt.Errorf("objective %q: the load sends only one request; leave the route out",
+				o)
+		default:
+			return fmt.Errorf("objective %q: the load has no such route; there are %s", o,
+				strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
 // CheckAll checks every objective against a load.
 func CheckAll(objectives []Objective, l *record.Load) []Outcome {
 	out := make([]Outcome, len(objectives))

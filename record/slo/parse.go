@@ -174,6 +174,8 @@ func (o *Objective) limit(text string) (err error) {
 		o.Limit /= 100
 	}
 	switch {
+	case err == nil && !percent && o.Limit == 1:
+		return fmt.Errorf("%s is 1%% or 100%%; write the percent sign", text)
 	case err != nil || o.Limit > 1:
 		return fmt.Errorf("%q is not a share; write it as 0.1%% or 0.001, up to 100%%", text)
 	case o.Limit == 0 && o.Op == "<":

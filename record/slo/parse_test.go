@@ -99,6 +99,8 @@ func TestParseErrors(t *testing.T) {
 	check("errors<1e-3", "is not a share")
 	check("errors<101%", "is not a share")
 	check("errors<0", "no share is below 0", "errors<=0%")
+	check("errors<1", "1 is 1% or 100%; write the percent sign")
+	check("delivered>=1.0", "1.0 is 1% or 100%; write the percent sign")
 	check("delivered>100%", "no share is above 100%", "delivered>=100%")
 	check("throughput>0/s", "is not a rate")
 	check("throughput>10k/s", "is not a rate", "1000/s")

@@ -111,6 +111,31 @@ func declare(c *cobra.Command, v pflag.Value, name, usage string, words []string
 	}
 }
 
+// joined is the value of a flag that takes a list with commas, in one flag or in several.
+type joined struct {
+	to    *string
+	isSet bool
+}
+
+// Set implements pflag.Value.
+func (v *joined) Set(list string) error {
+	if v.isSet {
+		list = *v.to + "," + list
+	}
+	*v.to, v.isSet = list, true
+	return nil
+}
+
+func (v *joined) String() string { return *v.to }
+
+// Type implements pflag.Value; help texts and manuals print it.
+func (*joined) Type() string { return "string" }
+
+// Joined declares a flag that takes a list with commas; the lists of repeated flags are joined.
+func Joined(c *cobra.Command, to *string, name, usage string) {
+	c.Flags().Var(&joined{to: to}, name, usage)
+}
+
 // FormerFlags makes flags also available by their former names, the keys of names. Help does not
 // list them.
 func FormerFlags(root *cobra.Command, names map[string]string) {

@@ -227,7 +227,32 @@ func create(name string, mode fs.FileMode) (*os.File, error) {
 	if err := os.Remove(sibling); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return os.OpenFile(sibling, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := os.OpenFile(sibling, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		failed.Path = name
+	}
+	return f, err
+}
+
+// CanWrite returns the error with which Write would begin, such as for a missing folder. It is for
+// verbs that take long until they write.
+func CanWrite(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("open %s: it is a folder, but a file is required", name)
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	case err == nil:
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
+	}
+	draft, err := create(name, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(draft.Close(), os.Remove(draft.Name()))
 }
 
 func straight(name string, print func(io.Writer) error) error {

@@ -14,7 +14,8 @@ import (
 
 // DecodeExact reads data, the content of the named file, as a mapping of any keys. Its numbers are
 // json.Number with all of their digits, which float64 would round. A number that YAML 1.2 (section
-// 10.3) does not have, such as 01234 or 1_000, is a string.
+// 10.3) does not have, such as 01234 or 1_000, is a string; so is +491234, because JSON has no such
+// number.
 func DecodeExact(file string, data []byte) (out map[string]any, err error) {
 	if data, err = shallow(file, data); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func exact(n ast.Node) ast.Node {
 	default:
 		return n
 	}
-	text := strings.TrimSuffix(strings.TrimPrefix(t.Value, "+"), ".")
+	text := strings.TrimSuffix(t.Value, ".")
 	if tail, is := strings.CutPrefix(text, "."); is {
 		text = "0." + tail
 	} else if tail, is := strings.CutPrefix(text, "-."); is {

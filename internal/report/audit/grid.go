@@ -95,8 +95,18 @@ func (g *grid) upright(cols *Columns) *Table {
 		g.lines = make([]int, len(g.heads))
 	}
 	present := false
+	inMs := slices.ContainsFunc(milliseconds, func(heads []string) bool {
+		return !slices.ContainsFunc(heads, func(head string) bool {
+			return !slices.Contains(g.heads, head)
+		})
+	})
 	for i, text := range g.heads {
-		if h, ok := cols.headOf(text, g.sample(i)); ok && h.quantity != "name" {
+		h, ok := cols.headOf(text, g.sample(i))
+		timed, is := headOf(text + " (ms)")
+		if inMs && is && kinds[timed.quantity] == aTime && h.unit == "" {
+			h, ok = timed, true
+		}
+		if ok && h.quantity != "name" {
 			g.columns[i] = h
 			present = present || slices.Contains(measured, h.quantity)
 		}

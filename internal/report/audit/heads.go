@@ -22,11 +22,11 @@ var synonyms = map[Quantity]string{
 		"max throughput|avg throughput|avg rps|mean rps|average rps|max rps|peak rps|rps avg|" +
 		"requests/second|http_reqs/s",
 	Requests: "requests|total requests|# requests|number of requests|reqs|samples|count|" +
-		"# samples|http_reqs|n requests|requests total",
+		"# samples|http_reqs|n requests|requests total|request count",
 	Duration: "duration|total time|time taken|test duration|elapsed|elapsed time|run time|" +
 		"runtime s",
 	Errors: "errors|failures|failed|failed requests|errors total|total errors|fail|# failures|" +
-		"non-2xx|timeouts",
+		"non-2xx|timeouts|failure count",
 	ErrorRate:  "errors/s|errors/sec|failures/s|failures/sec|failed/s",
 	ErrorShare: "error %|error rate|errors %|failure rate|failed %|% errors|err %|fail %",
 	Good:       "successes|successful requests|ok|successful|2xx|good",
@@ -77,7 +77,13 @@ var (
 
 // latencyWords may accompany a statistic of latency and change nothing.
 var latencyWords = strings.Fields("latency latencies response time times resp rt request req " +
-	"http percentile pct http_req_duration (all) duration")
+	"http percentile pct http_req_duration (all) duration line")
+
+// milliseconds lists heads of tables whose times are in ms without saying so: the statistics of
+// Locust, and the summaries of JMeter.
+var milliseconds = [][]string{
+	{"Request Count", "Failure Count", "Median Response Time"}, {"Label", "# Samples", "Average"},
+}
 
 var statistics = map[string]Quantity{"avg": Mean, "mean": Mean, "average": Mean, "median": P50,
 	"med": P50, "min": Min, "minimum": Min, "fastest": Min, "max": Max, "maximum": Max,

@@ -179,9 +179,13 @@ func checkDeviation(r *Row, v []Value) (hit, bool) {
 	return hit{}, true
 }
 
+// flatLeast is the number of requests from which p95 is not simply the longest time.
+const flatLeast = 20
+
 func checkFlat(r *Row, _ []Value) (hit, bool) {
 	all := r.points()
-	if len(all) < 2 {
+	n, counted := r.get(Requests)
+	if len(all) < 2 || counted && n.V < flatLeast {
 		return hit{}, false
 	}
 	lowest, highest := all[0], all[len(all)-1]

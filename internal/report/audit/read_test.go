@@ -495,6 +495,38 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 }
 
+// Locust and JMeter write times in ms and do not say so; the row of totals is not compared.
+func TestTablesInMilliseconds(t *testing.T) {
+	for _, text := range []string{
+		"Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time," +
+			"Max Response Time,Requests/s,50%,99%\nGET,/a,600,0,10,12.5,100,60.0,10,80\n" +
+			"GET,/b,400,0,10,12.5,100,60.1,10,80\n,Aggregated,1001,0,10,12.5,100,60.2,10,80\n",
+		"Label,# Samples,Average,Median,99% Line,Max,Error %,Throughput\n" +
+			"/a,600,12.5,10,80,100,0.00%,60.0\n/b,400,12.5,10,80,100,0.00%,60.1\n" +
+			"TOTAL,1001,12.5,10,80,100,0.00%,60.2\n",
+	} {
+		file, err := Read("a.csv", text, nil)
+		if err != nil || len(file.Tables) != 1 || len(file.Tables[0].Rows) != 3 {
+			t.Fatalf("%+v, %v", file, err)
+		}
+		table := file.Tables[0]
+		row := table.Rows[0]
+		for q, want := range map[Quantity]float64{Mean: 12.5e6, P50: 10e6, P99: 80e6, Max: 100e6,
+			Requests: 600} {
+			if v, ok := row.get(q); !ok || v.V != want {
+				t.Errorf("%s is %v, want %v: %s", q, v.V, want, text)
+			}
+		}
+		if hits, ok := checkRanks(table); !ok || len(hits) != 1 ||
+			!strings.Contains(hits[0].arithmetic, "1 of 1 cases") {
+			t.Errorf("ranks %v, %+v", ok, hits)
+		}
+		if hits, _ := checkSums(table); len(hits) != 1 {
+			t.Errorf("sums %+v", hits)
+		}
+	}
+}
+
 // The columns of h2load's times depend on its version: the third is the mean or the median.
 func TestTimesOfH2load(t *testing.T) {
 	const begin = "finished in 1.00s, 1000.00 req/s, 1.20MB/s\n" +
@@ -527,6 +559,22 @@ func TestTimesOfH2load(t *testing.T) {
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%s\nhas  %s\nwant %s", c.table, text, c.want)
 		}
+	}
+}
+
+// The rate of h2load is of the part after the warm-up.
+func TestRateOfH2load(t *testing.T) {
+	row, err := readSaved("a.txt", "spawning thread #0: 4 total client(s). Timing-based test with "+
+		"5s of warm-up time and 10s of main duration for measurements.\n"+
+		"finished in 15.00s, 90.00 req/s, 1.20KB/s\nrequests: 1000 total, 1000 started, "+
+		"1000 done, 850 succeeded, 150 failed, 100 errored, 0 timeout\n"+
+		"status codes: 850 2xx, 0 3xx, 50 4xx, 0 5xx\n", 1)
+	if err != nil || row == nil {
+		t.Fatalf("%v, %v", row, err)
+	}
+	h, _ := checkCount(row, []Value{row.Values[Rate], row.Values[Duration], row.Values[Requests]})
+	if h.arithmetic != "" {
+		t.Error(h.arithmetic)
 	}
 }
 

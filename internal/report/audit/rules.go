@@ -301,7 +301,8 @@ func checkLittle(r *Row, v []Value) (hit, bool) {
 		return hit{}, false
 	}
 	n, places := v[1].V, v[1].Text+" connections"
-	if s, ok := r.get(Streams); ok && s.V > 1 {
+	s, ok := r.get(Streams)
+	if ok && s.V > 1 {
 		n, places = n*s.V, places+" of "+s.Text+" streams"
 	}
 	think, _ := r.get(Think)
@@ -319,6 +320,8 @@ func checkLittle(r *Row, v []Value) (hit, bool) {
 				"pipelining has several requests under way on a connection, or wrk added " +
 				"invented samples for each slow request (stats_correct in its source)",
 			do: "do not use latencies of that run; measure latency with an open load"}, true
+	case busy.lo > n*(1+cannotShare) && r.Tool == "h2load" && !ok:
+		return hit{}, false // its text lacks the number of streams (-m)
 	case busy.lo > n*(1+cannotShare):
 		h := hit{severity: Contradiction, arithmetic: sum,
 			means: "a connection carries one request at a time, so rate, latency and connections " +

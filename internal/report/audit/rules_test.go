@@ -143,6 +143,8 @@ func TestLittleRules(t *testing.T) {
 	check("little", "doubt: 196 requests", "rate: 221277", "mean: 885.05us", "connections: 100")
 	check("little", "doubt: 196 requests", "rate: 221277", "mean: 885.05us", "connections: 100",
 		"tool=wrk", "model=closed")
+	check("little", "unchecked", "rate: 221277", "mean: 885.05us", "connections: 100",
+		"tool=h2load")
 	check("little", "fine", "rate: 221277", "mean: 885.05us", "connections: 100", "streams: 2",
 		"model=closed")
 	// 34,909/s × 2.9 ms = 101.2, and 2.8 ms rounds to it: 97.7
@@ -187,6 +189,7 @@ func TestDistributionRules(t *testing.T) {
 	check("deviation", "unchecked", "mean: 20.0ms", "stdev: 5.0ms")
 
 	check("flat", "fine", "p50: 1.0ms", "p99: 1.1ms")
+	check("flat", "unchecked", "p50: 1.0ms", "p95: 1.0ms", "requests: 19")
 	check("flat", "doubt: p50 = p99 = 1.0ms", "p50: 1.0ms", "p99: 1.0ms")
 	check("flat", "fine", "p50: 1.0ms", "p75: 1.0ms")
 }

@@ -86,6 +86,7 @@ var printed = map[string][]mark{
 		"bytes/s", `data_received\.+:\s*[\d.]+ \w+\s+([\d.]+ \w+/s)`, ""),
 	"h2load": marksOf(
 		"duration", `finished in ([\d.]+\w+),`, "",
+		"duration", `of warm-up time and ([\d.]+s) of main duration`, "", // the rate's part
 		"rate", `finished in [\d.]+\w+, ([\d.]+) req/s`, "",
 		"requests", `requests: \d+ total, \d+ started, (\d+) done`, ""),
 	"jmeter": marksOf(

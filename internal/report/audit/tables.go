@@ -31,7 +31,7 @@ func alike[K comparable](rows []*Row, key func(*Row) K) (out [][]*Row) {
 func (t *Table) comparable() [][]*Row {
 	rated := slices.DeleteFunc(slices.Clone(t.Rows), func(r *Row) bool {
 		_, ok := r.get(Rate)
-		return !ok
+		return !ok || totals.MatchString(r.Name)
 	})
 	groups := alike(rated, func(r *Row) string { return r.Key })
 	groups = slices.DeleteFunc(groups, func(rows []*Row) bool {

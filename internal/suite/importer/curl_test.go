@@ -33,7 +33,8 @@ func TestCurlRequest(t *testing.T) {
 	const a = "curl http://a/a "
 	check(a+"-d ''", "POST /a 1×200 Content-Type="+formBody)
 	check(a+"-d '' -H 'Content-Type:'", "POST /a 1×200")
-	check(a+"-d x -H 'Content-Type:' -H 'X;' -H 'Y:'", "POST /a 1×200 X= [x] ")
+	check(a+"-d x -H 'Content-Type:' -H 'X;' -H 'Y:'", "POST /a 1×200 X= [x] \n"+
+		"~ 1: a body without a Content-Type is sent with text/plain")
 	check(a+`--json '{"a"' --json ':1}' -d b=2`,
 		`POST /a 1×200 Accept=application/json [{"a":1}&b=2] `+jsonBody)
 	check(a+`-d x --json y -H 'accept: z'`, "POST /a 1×200 accept=z [xy] "+jsonBody)

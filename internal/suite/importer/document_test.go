@@ -165,6 +165,15 @@ required: true, example: 01234}, {name: n, in: query, example: 12345678901234567
 day: 2026-01-02}}}}, `+ok+`}}`),
 		"GET /a/01234?n=123456789012345678901",
 		`POST /g [{"day":"2026-01-02","e":1e3,"price":1.10,"zip":"01234"}] application/json`)
+	checkTold(t, Options{}, written3("", `/a: {get: {parameters: [{name: phone, in: query,
+schema: {type: string}, example: +491234}], `+ok+`}},
+/g: {post: {requestBody: {content: {application/json: {schema: {properties: {
+version: {type: string, example: 1.10}, flags: {items: {type: string}, example: [true, 2, on]},
+maybe: {type: [string, 'null'], default: 7}, any: {type: [string, integer], default: 7},
+price: {type: number, example: 1.10}}}}}}, `+ok+`}}`),
+		"GET /a?phone=%2B491234",
+		`POST /g [{"any":7,"flags":["true","2","on"],"maybe":"7","price":1.10,"version":"1.10"}] `+
+			`application/json`)
 }
 
 // What only answers have is in no request, however deep it is.

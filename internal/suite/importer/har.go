@@ -142,6 +142,9 @@ func (e *entry) raw() (r raw, why string) {
 	}
 	if p := q.PostData; p != nil {
 		r.kind, r.body = string(p.MimeType), string(p.Text)
+		if i := slices.IndexFunc(r.headers, isField("content-type")); i >= 0 && r.body != "" {
+			r.kind = r.headers[i].Value // what was sent; the other may lack parameters
+		}
 		switch {
 		case r.body != "" || len(p.Params) == 0:
 		case strings.HasPrefix(strings.ToLower(r.kind), "multipart/form-data"):

@@ -88,6 +88,12 @@ func (r *logReader) read(l []byte) (out logged, why string) {
 		return out, directive
 	case r.extended.columns != nil:
 		return r.extended.read(string(l))
+	case bytes.HasPrefix(l, []byte(`{"log":`)): // a file of Docker's driver json-file
+		var line struct{ Log string }
+		if json.Unmarshal(l, &line) != nil {
+			return out, otherFormat
+		}
+		return r.read([]byte(line.Log))
 	case len(l) > 0 && l[0] == '{':
 		return jsonLine(l)
 	}

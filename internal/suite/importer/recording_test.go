@@ -192,6 +192,11 @@ func TestHAREntries(t *testing.T) {
 	check(`"url": "http://shop.test/a", "cookies": [{"name": "a", "value": "1"},
 {"name": "b", "value": "2"}]`,
 		fine, "GET /a Cookie=${COOKIE}", "GET /ok")
+	check(`"method": "POST", "url": "http://shop.test/a", "headers": [{"name": "content-type",
+"value": "multipart/form-data; boundary=X"}], "postData": {"mimeType": "multipart/form-data",
+"text": "--X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--X--\r\n"}`, fine,
+		"POST /a [--X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--X--\r\n] "+
+			"multipart/form-data; boundary=X", "GET /ok")
 	check(`"method": "POST", "url": "http://shop.test/a", "bodySize": 17`, fine, "GET /ok",
 		"-1: its body is not in the file")
 	check(`"method": "POST", "url": "http://shop.test/a", "headers": [{"name": "Content-Length",

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"encoding/json"
 	"maps"
 	"path"
 	"slices"
@@ -224,7 +225,8 @@ func (o *openAPI) readOnly(schema any, depth int) bool {
 	})
 }
 
-// written is a value of a schema without what only answers have.
+// written is a value of a schema without what only answers have. A number or a boolean of a schema
+// for texts is a text, as in {type: string, example: 1.10}.
 func (o *openAPI) written(s tree, v any, depth int) any {
 	if depth > depthMax {
 		return v
@@ -252,6 +254,13 @@ func (o *openAPI) written(s tree, v any, depth int) any {
 			out = o.written(o.tree(part), out, depth+1)
 		}
 		return out
+	case json.Number, bool:
+		kinds := append(o.texts(s["type"]), plain(s["type"]))
+		if slices.Contains(kinds, "string") && !slices.ContainsFunc(kinds, func(kind string) bool {
+			return kind == "number" || kind == "integer" || kind == "boolean"
+		}) {
+			return plain(v)
+		}
 	}
 	return v
 }

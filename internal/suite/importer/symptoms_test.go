@@ -103,6 +103,11 @@ func TestLogPrefixes(t *testing.T) {
 		"2026-11-27T10:00:00.1Z stdout F "} {
 		drafted(t, "")(prefix+line, "GET /a 1×200")
 	}
+	for _, inside := range []string{line, `{"ts": 1795773600, "request": {"method": "GET", ` +
+		`"host": "a", "uri": "/a"}, "status": 200}`} {
+		drafted(t, "")(fmt.Sprintf(`{"log":%q,"stream":"stdout","time":"2026-11-27T10:00:00.1Z"}`,
+			inside+"\n"), "GET /a 1×200")
+	}
 }
 
 // Files of other programs are refused by their names.

@@ -113,7 +113,7 @@ func TestHARWithPartOfTheBody(t *testing.T) {
 	check(`"bodySize": -1, "postData": {"mimeType": "text/plain", "text": "ü"}`,
 		"POST /a [ü] text/plain", "GET /ok")
 	check(`"bodySize": 9, "postData": {"params": [{"name": "a", "value": "b"}]}`,
-		"POST /a [a=b] ", "GET /ok")
+		"POST /a [a=b] ", "GET /ok", "~1: a body without a Content-Type is sent with text/plain")
 	const lost = "-1: its body or its header fields have U+FFFD, which files have in place of " +
 		"bytes that are not text"
 	check(`"postData": {"mimeType": "text/plain", "text": "a\ud800"}`, "GET /ok", lost)

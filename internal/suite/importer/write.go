@@ -39,6 +39,9 @@ func (d *Draft) finish(r raw) Request {
 		}
 		out.Headers = append(out.Headers, Field{f.Name, d.text(f.Value)})
 	}
+	if r.body != "" && r.kind == "" {
+		d.change("a body without a Content-Type is sent with text/plain", r.count)
+	}
 	if r.body != "" {
 		out.Type = mediaWords.ReplaceAllStringFunc(r.kind, strings.ToLower)
 		if !mediaType.MatchString(out.Type) && r.kind != "" {
