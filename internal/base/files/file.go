@@ -184,9 +184,6 @@ func Write(name string, print func(io.Writer) error) (err error) {
 		return err
 	}
 	draft, err := create(name, mode)
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		failed.Path = name // as the user knows it
-	}
 	if err != nil {
 		return err
 	}
@@ -229,7 +226,7 @@ func create(name string, mode fs.FileMode) (*os.File, error) {
 	}
 	f, err := os.OpenFile(sibling, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		failed.Path = name
+		failed.Path = name // as the user knows it
 	}
 	return f, err
 }

@@ -62,8 +62,8 @@ func TestOperations(t *testing.T) {
 func TestMeteredPerTarget(t *testing.T) {
 	buckets := make([]uint64, len(Bounds)+1)
 	of := func(trial, target, service string, seconds, calls int64) *Calls {
-		return &Calls{Trial: trial, Target: target, ToNs: seconds * 1e9, Service: service, Name: "x",
-			Kind: "server", Calls: calls, Buckets: buckets}
+		return &Calls{Trial: trial, Target: target, ToNs: seconds * 1e9, Service: service,
+			Name: "x", Kind: "server", Calls: calls, Buckets: buckets}
 	}
 	got := Metered([]*Calls{of("1", "a", "web", 4, 40), of("2", "a", "web", 6, 60),
 		of("3", "b", "api", 10, 500), of("1", "a", "db", 4, 20)})
