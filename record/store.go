@@ -426,9 +426,6 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 	line := 0
 	bad, err = ReadLines(name, in, func(b []byte) error {
 		line++
-		if len(bytes.TrimSpace(b)) == 0 {
-			return nil // an editor's or a mail program's
-		}
 		rec := &Record{}
 		err := jsontree.DecodeLine(Upgrade(b), rec)
 		switch {

@@ -467,11 +467,6 @@ func TestReadingIsBounded(t *testing.T) {
 	if len(mark) != 1 || err != nil {
 		t.Errorf("with a byte order mark: %d, %v", len(mark), err)
 	}
-	blank, bad, err := readRecords("f", strings.NewReader(
-		"{\"version\":1,\"trial\":\"a\"}\r\n\r\n{\"version\":1,\"trial\":\"b\"}\n\n"), all)
-	if len(blank) != 2 || len(bad) > 0 || err != nil {
-		t.Errorf("with blank lines: %d, %v, %v", len(blank), bad, err)
-	}
 }
 
 // A record and a head are on disk before anything follows, and so is the folder's entry of the

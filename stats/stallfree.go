@@ -54,8 +54,8 @@ type OpenLoad struct {
 	Arrivals []Arrival // in the order in which they were due
 	// Disturbed arrivals were due in other slices, of which nothing counts but StallFree.RawNs.
 	Disturbed []Arrival
-	Stalls   []Stall   // of all cores in use, the load's included, in any order
-	TimeNs   int64     // how long the load was offered: the sum of the slices
+	Stalls    []Stall // of all cores in use, the load's included, in any order
+	TimeNs    int64   // how long the load was offered: the sum of the slices
 	// Utilization is the share of its cores that the service used, 0 to 1.
 	Utilization float64
 	// ShortestNs is the length from which on stalls are always recorded; 0: not known.

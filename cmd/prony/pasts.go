@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -91,14 +92,18 @@ func (a *app) pastsBelow(ctx context.Context, folders []string, o history.Option
 		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Run, b.Run))
 	})
 	found := len(all)
-	all = slices.CompactFunc(all, func(a, b past) bool {
-		return a.Run == b.Run && a.Began.Equal(b.Began) && !a.Began.IsZero()
-	})
+	all = slices.CompactFunc(all, past.equal)
 	if n := found - len(all); n > 0 {
 		fmt.Fprintf(a.stderr, "prony: %s left out: copies of other runs\n",
 			units.Plural(n, "run"))
 	}
 	return all, nil
+}
+
+// equal reports whether two runs are copies: they have the same name, beginning and values.
+func (p past) equal(q past) bool {
+	return p.Run == q.Run && p.Began.Equal(q.Began) && !p.Began.IsZero() &&
+		p.SameValues(q.Past) && (p.packed != nil || reflect.DeepEqual(p.series, q.series))
 }
 
 // runsBelow returns the runs that folders are, and the ones below them by their parent folder.

@@ -23,6 +23,14 @@ type Past struct {
 	Bad   []BadLine `json:"bad,omitempty"`
 }
 
+// SameValues reports whether the rows of two runs have the same values. Shapes are names within an
+// index, and say nothing of a run in another one.
+func (p Past) SameValues(q Past) bool {
+	return slices.EqualFunc(p.Rows, q.Rows, func(a, b pastRow) bool {
+		return a.Commit == b.Commit && a.Values == b.Values
+	})
+}
+
 // BadLine is a line that is not a record of the run.
 type BadLine struct {
 	Line int    `json:"line"`
