@@ -97,7 +97,8 @@ func main() {
 		}
 	}
 	for _, line := range []string{"init -q -b main", "add main.go go.mod",
-		"-c user.name=a -c user.email=a@b commit -q -m one"} {
+		"-c user.name=a -c user.email=a@b commit -q -m one", "checkout -q -b change",
+		"-c user.name=a -c user.email=a@b commit -q --allow-empty -m two"} {
 		cmd := exec.Command("git", strings.Fields(line)...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
