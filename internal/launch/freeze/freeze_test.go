@@ -424,7 +424,7 @@ func TestThawOfWhatHasLeft(t *testing.T) {
 	member{all[2], born}.send(unix.SIGCONT)
 }
 
-// An engine that pauses some containers and then fails is told to resume all.
+// An engine that pauses some containers and then fails gets the command to resume all.
 func TestPauseOfHalf(t *testing.T) {
 	paused := [2]bool{}
 	fails := true
