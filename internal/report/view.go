@@ -478,7 +478,8 @@ func provenanceFacts(r *record.Record) []fact {
 	}
 	v.add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
 		p.Cores, memory, p.OS, p.Kernel, p.Governor, p.Cgroup,
-		map[bool]string{true: ", virtual"}[p.Hypervisor]))
+		map[bool]string{true: ", virtual"}[p.Hypervisor]+
+			map[bool]string{true: ", idle cores poll"}[p.Idle == record.IdlePolls]))
 	v.add("tools", toolsText(p))
 	return v.Facts
 }

@@ -295,6 +295,7 @@ var methodAspects = []aspect{
 	{"processor", func(r *record.Record) string { return r.Provenance.CPUModel }},
 	{"cores", func(r *record.Record) string { return fmt.Sprint(r.Provenance.Cores) }},
 	{"governor", func(r *record.Record) string { return r.Provenance.Governor }},
+	{"idle cores", func(r *record.Record) string { return cmp.Or(r.Provenance.Idle, "halt") }},
 	{"hypervisor", func(r *record.Record) string { return fmt.Sprint(r.Provenance.Hypervisor) }},
 	{"kernel", func(r *record.Record) string {
 		return r.Provenance.OS + " " + numbered(r.Provenance.Kernel, 2)

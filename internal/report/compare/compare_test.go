@@ -222,6 +222,8 @@ func TestUnlikeRunsAreRefused(t *testing.T) {
 	check("cores: 2 against 4", func(r *record.Record) { r.Provenance.Cores = 4 })
 	check("governor: none against powersave",
 		func(r *record.Record) { r.Provenance.Governor = "powersave" })
+	check("idle cores: halt against poll",
+		func(r *record.Record) { r.Provenance.Idle = record.IdlePolls })
 	check("hypervisor: false against true",
 		func(r *record.Record) { r.Provenance.Hypervisor = true })
 	check("kernel: Linux 6.18 against Linux 6.19",

@@ -57,8 +57,9 @@ type Machine struct {
 	CPUModel string `json:"cpuModel"`
 	Cores    int    `json:"cores"`
 	Kernel   string `json:"kernel"`
-	// Key is equal for runs on comparable machines: same processor, cores, memory, governor,
-	// hypervisor or none, and a kernel of the same release. Empty: unknown without records.
+	// Key is equal for runs on comparable machines: same processor, cores, memory, governor, idle
+	// cores that poll or halt, hypervisor or none, and a kernel of the same release. Empty: unknown
+	// without records.
 	Key string `json:"key"`
 }
 
@@ -237,7 +238,7 @@ func (r *Run) machine() (m Machine) {
 			m.CPUModel, m.Cores, m.Kernel = p.CPUModel, p.Cores, p.Kernel
 		}
 		all = append(all, fmt.Sprintf("%q %q %q %d %d %q %v %q", p.OS, p.Arch, p.CPUModel, p.Cores,
-			(p.MemoryBytes+1<<29)>>30, p.Governor, p.Hypervisor, release(p.Kernel)))
+			(p.MemoryBytes+1<<29)>>30, p.Governor+p.Idle, p.Hypervisor, release(p.Kernel)))
 	}
 	if len(all) == 0 {
 		return m
