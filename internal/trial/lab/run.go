@@ -196,7 +196,9 @@ func (r *run) head(ctx context.Context) {
 	prov := record.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
 		SuiteHash: s.Hash, PlanHash: p.Hash, Commit: place.commit, Dirty: place.dirty}
 	host.Describe(&prov)
-	prov.Idle = r.World.Idle(prov)
+	if s.Idle != suite.IdleHalts {
+		prov.Idle = r.World.Idle(prov)
+	}
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
 

@@ -358,6 +358,8 @@ func TestResume(t *testing.T) {
 		}
 	}
 	same := func(*Wish) {}
+	refuse(polls, func(w *Wish) { w.Override.Idle = suite.IdleHalts },
+		"have changed, so the trials would differ; start a new run with ")
 	refuse(polls, func(w *Wish) { w.Override.Seed = new(uint64) },
 		"have changed, so the trials would differ; start a new run with ")
 	refuse(polls, func(w *Wish) { w.Version = "v2" }, "prony's version differs from that of "+
@@ -374,6 +376,16 @@ func TestResume(t *testing.T) {
 			second.lines, second.err)
 	}
 	refuse(polls, same, "each of its 2 trials already has a record")
+}
+
+// The user's choice of halting cores prevails over what the machine permits.
+func TestIdleCoresHalt(t *testing.T) {
+	wish := wholeWish(t, wholeSuite, "a")
+	wish.Override.Idle = suite.IdleHalts
+	got := simulated{idle: record.IdlePolls}.run(t, wish)
+	if got.err != nil || len(got.records) == 0 || got.records[0].Provenance.Idle != "" {
+		t.Errorf("%d records, %v", len(got.records), got.err)
+	}
 }
 
 // A run leaves out the launchers and load generators that do not work here.
