@@ -113,8 +113,12 @@ type plan struct {
 	fixedMax int // bytes of the longest constant request
 }
 
-// keepMax bounds the bytes that are kept of a response's body for checks and extraction.
-const keepMax = 1 << 20
+// Bounds of the bytes that are kept of a response's body: for checks and extraction, and for the
+// text of an error.
+const (
+	keepMax    = 1 << 20
+	explainMax = 4 << 10
+)
 
 // compile compiles a scenario for requests with this Host to this port.
 func compile(s Scenario, host, port string, seed uint64) (*plan, error) {

@@ -288,9 +288,10 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 
 // outline returns the known fields of a load before it is offered.
 func outline(s *load.Spec, engine load.EngineInfo) *record.Load {
+	streams := max(engine.Streams, 1)
 	l := &record.Load{
 		Model: s.Model, Arrivals: s.Schedule.Arrivals, Churn: s.Churn, Protocol: engine.Protocol,
-		Streams: engine.Streams, Connections: s.Connections / max(engine.Streams, 1),
+		Streams: engine.Streams, Connections: (s.Connections + streams - 1) / streams,
 		Network: load.Simulated(s.Network),
 	}
 	switch {
