@@ -131,6 +131,10 @@ func (s Spec) ready(ctx context.Context) (*run, error) {
 			return nil, err
 		}
 	}
+	if s.Churn > 0 && s.Describe.Streams > 1 {
+		return nil, errors.New("churn renews only connections with one request at a time; leave " +
+			"out churn or the streams")
+	}
 	p, err := compile(s.Scenario, orElse(s.Host, address.WithoutZone(s.Address.String())),
 		strconv.Itoa(int(s.Address.Port())), s.Seed)
 	if err != nil {
