@@ -53,6 +53,14 @@ type Scenario struct {
 	Zipf     float64 // exponent of their popularity, KeyLo the most popular; 0: uniform
 }
 
+// Steps returns the number of requests of a turn.
+func (s *Scenario) Steps() int {
+	if s.Flow {
+		return len(s.Requests)
+	}
+	return 1
+}
+
 // route is a compiled request with all that the hot loop needs.
 type route struct {
 	name   string
