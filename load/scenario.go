@@ -53,6 +53,14 @@ type Scenario struct {
 	Zipf     float64 // exponent of their popularity, KeyLo the most popular; 0: uniform
 }
 
+// Steps returns the number of requests of a turn.
+func (s *Scenario) Steps() int {
+	if s.Flow {
+		return len(s.Requests)
+	}
+	return 1
+}
+
 // route is a compiled request with all that the hot loop needs.
 type route struct {
 	name   string
@@ -113,8 +121,12 @@ type plan struct {
 	fixedMax int // bytes of the longest constant request
 }
 
-// keepMax bounds the bytes that are kept of a response's body for checks and extraction.
-const keepMax = 1 << 20
+// Bounds of the bytes that are kept of a response's body: for checks and extraction, and for the
+// text of an error.
+const (
+	keepMax    = 1 << 20
+	explainMax = 4 << 10
+)
 
 // compile compiles a scenario for requests with this Host to this port.
 func compile(s Scenario, host, port string, seed uint64) (*plan, error) {

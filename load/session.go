@@ -243,7 +243,7 @@ func (p *plan) row(vars [][]byte, k uint64) {
 
 // who gives connection i the initial state of its user.
 func (w *worker) who(c *conn, i int) {
-	u := &w.plan.users[(w.id+i*w.cfg.threads)%len(w.plan.users)]
+	u := &w.plan.users[w.number(i)%len(w.plan.users)]
 	copy(c.vars, u.vars)
 	c.base = u.jar
 	c.jar = slices.Clone(u.jar)
