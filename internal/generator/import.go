@@ -50,6 +50,8 @@ var (
 	wrk2Signs  = lazyregexp.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
 	jsonList   = lazyregexp.New(`^\[\s*($|[\[{"])`)
 	jmeterSign = lazyregexp.New(`summary [=+]\s+\d+ in `)
+	// colors are what a terminal shows text in (ECMA-48, SGR).
+	colors = lazyregexp.New("\x1b\\[[0-9;]*m")
 )
 
 // formats are tried in this order, more specific ones first.
@@ -113,7 +115,7 @@ func (u *Unrecognized) Error() string {
 // Unknown numbers are 0, an unknown model is empty. A text in a known format with a value that
 // cannot be read is an error. If the tool has no opinion, 2xx and 3xx responses count as good.
 func Import(name, text string) (*record.Load, []Note, error) {
-	text = strings.TrimPrefix(text, "\ufeff")
+	text = colors.ReplaceAllString(strings.TrimPrefix(text, "\ufeff"), "")
 	c := &content{text: strings.TrimLeft(text, " \t\r\n")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	c.first = strings.TrimRight(c.first, "\r")

@@ -26,6 +26,20 @@ func imported(t *testing.T, file string) (*record.Load, []string) {
 	return l, Sentences(notes)
 }
 
+// Text in colors is read as the text alone.
+func TestImportColors(t *testing.T) {
+	const text = "\x1b[32m✓\x1b[0m http_req_duration..: avg=2ms min=1ms med=2ms max=3ms p(90)=3ms" +
+		"\n" +
+		"       http_req_failed....: \x1b[36m10.00%\x1b[0m 1 out of 10\n" +
+		"\x1b[1mhttp_reqs\x1b[0m..........: \x1b[36m10\x1b[0m 5/s\n" +
+		"iterations: 10 5/s\n"
+	l, _, err := Import("k6.txt", text)
+	if err != nil || l.Driver != "k6" || l.Done != 9 || l.Errors.Status != 1 ||
+		l.ServiceTime.P90Ns != 3e6 {
+		t.Errorf("it is %+v, %v", l, err)
+	}
+}
+
 // saved holds a file's expected numbers, which were read by eye.
 type saved struct {
 	file, tool, model string

@@ -21,7 +21,8 @@ import (
 
 // The YAML library cuts the fraction of a number for an integer key, and reads 0x10, 1_000 and "3"
 // as integers. A number must be exactly what its author wrote, so numbers are checked in the text
-// before it is decoded: YAML by exactYAML, JSON by exactJSON.
+// before it is decoded: YAML by exactYAML, JSON by exactJSON. The library also takes a text that
+// looks like a number for one, such as the tag 1.10; exactYAML makes texts of those.
 
 var (
 	wholeForm   = lazyregexp.New(`^[-+]?(0|[1-9][0-9]*)$`)
@@ -111,7 +112,8 @@ type numberCheck struct {
 	errs    []error
 }
 
-// exactYAML checks all numbers of a file for the type of v.
+// exactYAML checks all numbers of a file for the type of v, and makes texts of those that the type
+// has as texts.
 func exactYAML(file string, data []byte, body ast.Node, v any) error {
 	if body == nil {
 		return nil
@@ -133,15 +135,17 @@ func (f anchorFinder) Visit(n ast.Node) ast.Visitor {
 	return f
 }
 
-// walk checks a node that is the value of a key.
-func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) {
+// walk checks a node that is the value of a key, and returns the node to decode.
+func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
 	switch alias := n.(type) {
 	case *ast.AnchorNode:
-		n = alias.Value
+		alias.Value = e.walk(alias.Value, t, key)
+		return alias
 	case *ast.AliasNode:
-		if n = e.anchors[alias.Value.GetToken().Value]; n == nil {
-			return
+		if anchor := e.anchors[alias.Value.GetToken().Value]; anchor != nil {
+			e.walk(anchor, t, key)
 		}
+		return alias
 	}
 	t = bareType(t)
 	switch n := n.(type) {
@@ -154,31 +158,36 @@ func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) {
 		e.entry(n, t)
 	case *ast.SequenceNode:
 		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			for _, v := range n.Values {
-				e.walk(v, t.Elem(), key)
+			for i, v := range n.Values {
+				n.Values[i] = e.walk(v, t.Elem(), key)
 			}
-			return
+			return n
 		}
 		e.scalar(n, t, key, "a list")
 	default:
 		e.scalar(n, t, key, written(n))
+		if t.Kind() == reflect.String && n.Type() != ast.NullType && plainScalar(n) {
+			return ast.String(n.GetToken())
+		}
 	}
+	return n
 }
 
 // entry checks an entry of a mapping.
 func (e *numberCheck) entry(v *ast.MappingValueNode, t reflect.Type) {
 	name := v.Key.GetToken().Value
-	if _, merge := v.Key.(*ast.MergeKeyNode); merge {
-		e.walk(v.Value, t, name)
-		return
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		if inner, known := members(t, "yaml")[name]; known {
-			e.walk(v.Value, inner, name)
+	inner, known := t, v.Key.IsMergeKey()
+	switch {
+	case known:
+	case t.Kind() == reflect.Struct:
+		inner, known = members(t, "yaml")[name]
+	case t.Kind() == reflect.Map:
+		if inner, known = t.Elem(), true; plainScalar(v.Key) {
+			v.Key = ast.String(v.Key.GetToken())
 		}
-	case reflect.Map:
-		e.walk(v.Value, t.Elem(), name)
+	}
+	if known {
+		v.Value = e.walk(v.Value, inner, name)
 	}
 }
 

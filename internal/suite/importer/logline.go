@@ -31,12 +31,17 @@ type textFormat struct {
 // quoted is a quoted request with escapes of Apache, nginx, Envoy and AWS.
 const quoted = `"(?P<request>(?:[^"\\]|\\.)*)"`
 
+// inBrackets is the time of the common format, perhaps with a fraction of a second.
+const inBrackets = `\[(?P<time>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?:[.,]\d+)? [+-]\d{4})\] +`
+
 var textFormats = []textFormat{
 	// The common or the combined format, as Apache and nginx write it
 	// (https://httpd.apache.org/docs/current/logs.html#accesslog).
-	{regexp.MustCompile(`^\S+ +\S+ +.*?` +
-		`\[(?P<time>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
-		quoted + ` (?P<status>\d{3})(?:\s|$)`), commonTime, unescaped},
+	{regexp.MustCompile(`^.*?` + inBrackets + quoted + ` "?(?P<status>\d{3})"?(?:\s|$)`),
+		commonTime, unescaped},
+	// The same with the status before the request.
+	{regexp.MustCompile(`^.*?` + inBrackets + `(?P<status>\d{3}) +` + quoted + `(?:\s|$)`),
+		commonTime, unescaped},
 	// Envoy's default format
 	// (https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage).
 	{regexp.MustCompile(`^\[(?P<time>\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d))\] ` +
@@ -95,7 +100,7 @@ func (r *logReader) read(l []byte) (out logged, why string) {
 		}
 		return r.read([]byte(line.Log))
 	case len(l) > 0 && l[0] == '{':
-		return jsonLine(l)
+		return jsonLine(l, "")
 	}
 	for _, f := range textFormats {
 		if m := f.line.FindSubmatch(l); m != nil {
@@ -106,6 +111,9 @@ func (r *logReader) read(l []byte) (out logged, why string) {
 				return ""
 			})
 		}
+	}
+	if begin := bytes.IndexByte(l, '{'); begin > 0 {
+		return jsonLine(l[begin:], string(l[:begin]))
 	}
 	return out, otherFormat
 }
@@ -167,8 +175,9 @@ var (
 		"@timestamp", "timestamp", "msec", "time"}
 )
 
-// jsonLine reads a line of a JSON log.
-func jsonLine(l []byte) (out logged, why string) {
+// jsonLine reads a line of a JSON log. What stands before the object, such as the name of a
+// container, may begin with the time that the object lacks.
+func jsonLine(l []byte, before string) (out logged, why string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(l, &fields) != nil {
 		return out, otherFormat
@@ -209,11 +218,15 @@ func jsonLine(l []byte) (out logged, why string) {
 	case out.method == "" || out.target == "":
 		return out, otherFormat
 	}
-	var known bool
-	if out.arrived, known = moment(first(timeNames)); !known || !isEpoch(out.arrived) {
-		return out, "lines whose time is not a valid date"
+	words := strings.Fields(before)
+	for _, text := range []string{first(timeNames), strings.Join(words[:min(len(words), 2)], " "),
+		strings.Join(words[:min(len(words), 1)], " ")} {
+		if date, known := moment(text); known && isEpoch(date) {
+			out.arrived = date
+			return out, ""
+		}
 	}
-	return out, ""
+	return out, "lines whose time is not a valid date"
 }
 
 // isEpoch reports whether a time can be counted in ns since 1970.

@@ -83,6 +83,20 @@ paths: {/a: {post: {consumes: [`+consumes+`], parameters: [{name: a, in: formDat
 	check(both, ", required: true", lost)
 }
 
+// Lists of forms of version 2 are one text, unless they say otherwise.
+func TestListsOfVersion2(t *testing.T) {
+	check := func(list, want string) {
+		t.Helper()
+		checkTold(t, Options{}, `swagger: "2.0"
+paths: {/a: {post: {consumes: [multipart/form-data], parameters: [{name: l, in: formData,
+  type: array, items: {type: string}, default: [a, b c]`+list+`}], `+ok+`}}}
+`, "POST /a "+want)
+	}
+	check("", formOf("l", "a,b c"))
+	check(", collectionFormat: csv", formOf("l", "a,b c"))
+	check(", collectionFormat: multi", formOf("l", "a", "l", "b c"))
+}
+
 // The case of a media type has no meaning, but that of a boundary has.
 func TestBoundaries(t *testing.T) {
 	check := drafted(t, Curl)
@@ -113,7 +127,8 @@ func TestHARWithPartOfTheBody(t *testing.T) {
 	check(`"bodySize": -1, "postData": {"mimeType": "text/plain", "text": "ü"}`,
 		"POST /a [ü] text/plain", "GET /ok")
 	check(`"bodySize": 9, "postData": {"params": [{"name": "a", "value": "b"}]}`,
-		"POST /a [a=b] ", "GET /ok", "~1: a body without a Content-Type is sent with text/plain")
+		"POST /a [a=b] ", "GET /ok", "~1: the body of a form is made of its fields, which were "+
+			"sent with other escapes", "~1: a body without a Content-Type is sent with text/plain")
 	const lost = "-1: its body or its header fields have U+FFFD, which files have in place of " +
 		"bytes that are not text"
 	check(`"postData": {"mimeType": "text/plain", "text": "a\ud800"}`, "GET /ok", lost)
