@@ -175,6 +175,22 @@ func TestLoadsData(t *testing.T) {
 			t.Errorf("%s has no peak", line.Target)
 		}
 	}
+	for rule, want := range map[string]bool{"steal": false, "capacity": true} {
+		records := rich()
+		for i, r := range records {
+			if r.Target.Name == "rust-axum" {
+				finding := record.Finding{Rule: rule, Load: "rate2", Grade: record.Invalid}
+				records[i].Verdict = record.Verdict{Grade: record.Invalid,
+					Findings: []record.Finding{finding}}
+			}
+		}
+		for _, line := range dataOf(analyze(records, fixtureOptions()),
+			HTMLOptions{}).Scenarios[0].Loads.Targets {
+			if line.Target == "rust-axum" && strings.Contains(line.Knee, "rate2") != want {
+				t.Errorf("without a number at rate2 because of %s: %q", rule, line.Knee)
+			}
+		}
+	}
 	one := analyze(made(), fixtureOptions())
 	if dataOf(one, HTMLOptions{}).Scenarios[0].Loads != nil {
 		t.Error("a curve is drawn through one point")

@@ -443,7 +443,7 @@ func provenanceFacts(r *record.Record) []fact {
 	v := factsView{}
 	t := r.Target
 	v.add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
-		"variant "+t.Variant), ", "))
+		"variant "+cmp.Or(t.Variant, "none")), ", "))
 	if r.Start.ReadyNs > 0 {
 		v.add("start", fmt.Sprintf("the service listened after %s, was ready after %s, and sent "+
 			"its first response in %s",
