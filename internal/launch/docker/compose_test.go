@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // stackOf returns a project with this model that has not been brought up.
@@ -155,4 +157,47 @@ func TestPlace(t *testing.T) {
 	check("bridge", "172.18.0.2", map[string]string{"back": "172.18.0.2"})
 	check("bridge", "invalid IP", map[string]string{"six": "fd00::2"})
 	check("none", "invalid IP", nil)
+}
+
+// TestProcessesOfContainers finds all processes of a Compose file's containers, not only the first
+// of each, and refuses numbers of other processes.
+func TestProcessesOfContainers(t *testing.T) {
+	const all = "/" // is in the path of each process's control group
+	containers := func(ids ...string) *stack {
+		p := stackOf("{}")
+		p.l.version = 1
+		if len(cgroup.Groups(cgroup.OwnMounts(), cgroup.Paths("0::/\n"), 2)) > 0 {
+			p.l.version = 2
+		}
+		for _, id := range ids {
+			p.all = append(p.all, container.InspectResponse{ID: id, Name: "/web",
+				State: &container.State{Pid: os.Getpid()}})
+		}
+		return p
+	}
+	p := containers(all)
+	if err := p.recognise(); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.groups) == 0 {
+		t.Skip("no control groups are mounted")
+	}
+	if pids := p.PIDs(); !slices.Contains(pids, os.Getpid()) ||
+		!slices.Contains(pids, os.Getppid()) {
+		t.Errorf("processes %v lack %d or %d", pids, os.Getpid(), os.Getppid())
+	}
+	if !slices.Equal(p.Groups(), p.groups) {
+		t.Errorf("groups %v of a single container, want %v", p.Groups(), p.groups)
+	}
+	p.dirs = []string{""} // of an engine whose groups are not mounted here
+	if pids := p.PIDs(); !slices.Equal(pids, []int{os.Getpid()}) {
+		t.Errorf("without groups: %v", pids)
+	}
+	if p = containers(all, all); p.recognise() != nil || p.Groups() != nil {
+		t.Errorf("groups %v of two containers", p.Groups())
+	}
+	err := containers(all, "0123abcd").recognise()
+	if err == nil || !strings.Contains(err.Error(), "container web: it is not visible") {
+		t.Errorf("another process's number: %v", err)
+	}
 }
