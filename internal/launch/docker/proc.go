@@ -227,7 +227,7 @@ func (p *proc) noteLimits() {
 	if p.noPod != "" && s.MemoryBytes > 0 {
 		lacks(record.LimitMemory, float64(s.MemoryBytes), record.PerContainer, p.noPod)
 	}
-	if s.MemoryBytes > 0 && !cgroup.SwapLimited(groups) && cgroup.HasSwap() {
+	if s.MemoryBytes > 0 && cgroup.MaySwap(groups) {
 		lacks(record.LimitSwap, 0, record.NotCounted, "")
 	}
 }

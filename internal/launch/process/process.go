@@ -298,6 +298,10 @@ func (p *proc) noteLimits() {
 	}
 	p.InForce = inForce
 	p.Missing = cgroup.Unenforced(p.Spec, inForce, record.Refused, strings.Join(refused, "; "))
+	if cgroup.ReadMemory(p.groups.list).LimitBytes > 0 && cgroup.MaySwap(p.groups.list) {
+		p.Missing = append(p.Missing, record.Unenforced(
+			record.Limit{Kind: record.LimitSwap}, record.NotCounted, ""))
+	}
 }
 
 func (p *proc) Main() int              { return p.cmd.Process.Pid }
