@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,6 +176,8 @@ func (p *stack) compose(ctx context.Context, to *os.File, args ...string) error 
 		cmd.Stdout = to
 	}
 	cmdlog.Command(cmd)
+	runtime.LockOSThread() // the parent-death signal follows this thread
+	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if err == nil {
 		return nil
@@ -287,6 +290,8 @@ func (p *stack) heed(c container.InspectResponse) {
 	how := cgroup.ExitWords(got.StatusCode)
 	if got.err != nil {
 		how = fmt.Sprintf("not known: %v", explained(got.err))
+	} else if p.l.wasOutOfMemory(c.ID) {
+		how = cgroup.Memory{Kills: 1}.Exit(how, p.Stopping.Load())
 	}
 	p.End("service " + p.service(c) + ": " + how)
 }
@@ -350,6 +355,7 @@ func (p *stack) fetchLog(ctx context.Context) error {
 func (p *stack) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
+	p.Stopping.Store(true)
 	var errs []error
 	if p.up {
 		p.Log(0)

@@ -356,17 +356,19 @@ func (p *proc) memory() cgroup.Memory {
 	if p.evidence != nil {
 		m = p.evidence.Memory() // the process has ended
 	}
-	if m.Kills > 0 {
-		return m
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), callBound)
-	defer cancel()
-	got, err := p.l.engine.inspect(ctx, p.id)
-	if err == nil && got.State != nil && got.State.OOMKilled {
+	if m.Kills == 0 && p.l.wasOutOfMemory(p.id) {
 		m.Kills = 1
 		m.LimitBytes = cmp.Or(m.LimitBytes, p.Spec.Alone())
 	}
 	return m
+}
+
+// wasOutOfMemory reports whether the engine says that the limit on memory ended a container.
+func (l *Launcher) wasOutOfMemory(id string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), callBound)
+	defer cancel()
+	got, err := l.engine.inspect(ctx, id)
+	return err == nil && got.State != nil && got.State.OOMKilled
 }
 
 // Stop implements launch.Process. It uses no context of the launch, so that it also removes
