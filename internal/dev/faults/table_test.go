@@ -141,17 +141,12 @@ var verbs = []verb{
 		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: goesOn}},
 		wrong:  []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"},
 		prints: []string{"logs RUN"}},
-	{name: "new", none: "only its verbs do something", prints: []string{"new"}},
-	{name: "new service", reads: []line{
-		{args: "--root ROOT new service go-two", at: "ROOT/services/go-one/service.yaml"}},
-		wrong:  []string{"new service", "new service X"},
-		prints: []string{"--root ROOT new service go-three --like go-one"}},
 	{name: "plan", reads: []line{
 		{args: "--root ROOT plan BAD"},
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},
 		{args: "--root ROOT plan --agent x/y", at: "ROOT/agents.yaml", codes: []int{2}}},
 		wrong: []string{"--root ROOT plan --targets ''",
-			"--root ROOT plan --detect ''", "--root ROOT plan --against ''",
+			"--root ROOT plan --against ''",
 			"--root ROOT plan --against x=", "--root ROOT plan --against =ROOT"},
 		prints: []string{"--root ROOT plan"}},
 	{name: "profile", reads: []line{
