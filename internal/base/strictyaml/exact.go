@@ -25,7 +25,7 @@ func DecodeExact(file string, data []byte) (out map[string]any, err error) {
 		if err != nil {
 			return err
 		}
-		if err := bounded(file, tree); err != nil {
+		if err := bounded(file, data, tree); err != nil {
 			return err
 		}
 		var body ast.Node
@@ -45,7 +45,7 @@ func DecodeExact(file string, data []byte) (out map[string]any, err error) {
 		ast.Walk(numbers{}, body)
 		return yaml.NodeToValue(body, &out)
 	})
-	return out, decoded(file, data, &out, err)
+	return out, decoded(file, data, err)
 }
 
 // numbers puts exact numbers into a tree.

@@ -9,10 +9,12 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"prony.example/internal/base/jsontree"
@@ -21,7 +23,7 @@ import (
 
 // The YAML library cuts the fraction of a number for an integer key, and reads 0x10, 1_000 and "3"
 // as integers. A number must be exactly what its author wrote, so numbers are checked in the text
-// before it is decoded: YAML by exactYAML, JSON by exactJSON.
+// before it is decoded: YAML by checked, JSON by exactJSON.
 
 var (
 	wholeForm   = lazyregexp.New(`^[-+]?(0|[1-9][0-9]*)$`)
@@ -77,9 +79,13 @@ func isNumber(t reflect.Type) bool {
 		!reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// members returns the types of a struct's keys by their tag, with those of embedded structs.
+// members returns the types of a struct's keys by their tag, with those of embedded structs; none
+// of other types.
 func members(t reflect.Type, tag string) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
+	if t.Kind() != reflect.Struct {
+		return out
+	}
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
 		inline := f.Anonymous && name == "" || strings.Contains(options, "inline")
@@ -103,20 +109,22 @@ func bareType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// numberCheck finds numbers in a tree that their types do not hold exactly.
-type numberCheck struct {
+// treeCheck finds the keys and values of a tree that their types do not have. The library stops at
+// the first one, and overlooks an unknown key without a value.
+type treeCheck struct {
 	file    string
 	data    []byte
+	v       any // what the file is decoded into
 	anchors map[string]ast.Node
 	errs    []error
 }
 
-// exactYAML checks all numbers of a file for the type of v.
-func exactYAML(file string, data []byte, body ast.Node, v any) error {
+// checked reports all keys and values of a file that the type of v does not have.
+func checked(file string, data []byte, body ast.Node, v any) error {
 	if body == nil {
 		return nil
 	}
-	e := &numberCheck{file: file, data: data, anchors: map[string]ast.Node{}}
+	e := &treeCheck{file: file, data: data, v: v, anchors: map[string]ast.Node{}}
 	ast.Walk(anchorFinder(e.anchors), body)
 	e.walk(body, reflect.TypeOf(v), "")
 	return errors.Join(e.errs...)
@@ -134,58 +142,90 @@ func (f anchorFinder) Visit(n ast.Node) ast.Visitor {
 }
 
 // walk checks a node that is the value of a key.
-func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) {
+func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) {
 	switch alias := n.(type) {
 	case *ast.AnchorNode:
 		n = alias.Value
 	case *ast.AliasNode:
-		if n = e.anchors[alias.Value.GetToken().Value]; n == nil {
-			return
-		}
+		n = e.anchors[alias.Value.GetToken().Value]
+	}
+	if n == nil {
+		return
 	}
 	t = bareType(t)
-	switch n := n.(type) {
-	case nil:
-	case *ast.MappingNode:
-		for _, v := range n.Values {
+	k, before := t.Kind(), len(e.errs)
+	decodes := reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.NodeUnmarshaler]())
+	if decodes && k == reflect.Struct {
+		k = reflect.Invalid // read as a text
+	}
+	mapping, isMapping := n.(*ast.MappingNode)
+	list, isList := n.(*ast.SequenceNode)
+	switch text := written(n); {
+	case isMapping && (k == reflect.Struct || k == reflect.Map):
+		for _, v := range mapping.Values {
 			e.entry(v, t)
 		}
-	case *ast.MappingValueNode: // a single entry, in older trees
-		e.entry(n, t)
-	case *ast.SequenceNode:
-		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			for _, v := range n.Values {
-				e.walk(v, t.Elem(), key)
-			}
-			return
+	case isList && (k == reflect.Slice || k == reflect.Array):
+		for _, v := range list.Values {
+			e.walk(v, t.Elem(), key)
 		}
-		e.scalar(n, t, key, "a list")
+		if decodes && len(e.errs) == before {
+			e.value(n, t, key, text)
+		}
+	case !decodes && text != "" && slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map,
+		reflect.Slice, reflect.Array}, k):
+		e.add(n, noun(t)+" is required, but this is "+nodeNoun(n), "")
 	default:
-		e.scalar(n, t, key, written(n))
+		e.value(n, t, key, text)
 	}
+}
+
+// nodeNoun returns what a file has at a node.
+func nodeNoun(n ast.Node) string {
+	switch n.(type) {
+	case *ast.MappingNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.IntegerNode:
+		return "a whole number"
+	case *ast.FloatNode:
+		return "a number"
+	case *ast.BoolNode:
+		return "true or false"
+	}
+	return "a text"
 }
 
 // entry checks an entry of a mapping.
-func (e *numberCheck) entry(v *ast.MappingValueNode, t reflect.Type) {
+func (e *treeCheck) entry(v *ast.MappingValueNode, t reflect.Type) {
 	name := v.Key.GetToken().Value
-	if _, merge := v.Key.(*ast.MergeKeyNode); merge {
+	known := members(t, "yaml")
+	inner, is := known[name]
+	switch _, merge := v.Key.(*ast.MergeKeyNode); {
+	case merge:
 		e.walk(v.Value, t, name)
-		return
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		if inner, known := members(t, "yaml")[name]; known {
-			e.walk(v.Value, inner, name)
-		}
-	case reflect.Map:
+	case t.Kind() == reflect.Map:
 		e.walk(v.Value, t.Elem(), name)
+	case is:
+		e.walk(v.Value, inner, name)
+	default:
+		all, here := Keys(e.v), slices.Sorted(maps.Keys(known))
+		hint := Meant(name, here, Meant(name, all, "known keys are "+strings.Join(here, ", ")))
+		if slices.Contains(all, name) {
+			hint = "it is a key of " + strings.Join(homes(reflect.TypeOf(e.v), name), " and of ")
+		}
+		e.add(v.Key, fmt.Sprintf("unknown key %q", name), hint)
 	}
 }
 
-// written returns a scalar as it is in the file; "" for no value.
+// written returns a scalar as it is in the file, or what the node is; "" for no value.
 func written(n ast.Node) string {
-	if n.Type() == ast.NullType {
+	switch n.Type() {
+	case ast.NullType:
 		return ""
+	case ast.MappingType, ast.SequenceType:
+		return nodeNoun(n)
 	}
 	token := n.GetToken()
 	if s, is := n.(*ast.StringNode); is && token.Value == s.Value {
@@ -197,13 +237,13 @@ func written(n ast.Node) string {
 	return token.Value
 }
 
-func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
+// value checks a node that has no keys or items for its type.
+func (e *treeCheck) value(n ast.Node, t reflect.Type, key, text string) {
 	problem, hint := "", ""
 	switch {
 	case text == "" && isNumeric(t):
 		problem, hint = "has no value", nullHint
 	case !isNumber(t):
-		return
 	case t == reflect.TypeFor[time.Duration]():
 		if _, err := Duration(strings.Trim(text, `"'`)); err != nil {
 			problem = "cannot be read: " + err.Error()
@@ -211,11 +251,17 @@ func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
 	default:
 		problem, hint = number(t, text)
 	}
-	if problem == "" {
-		return
+	if problem != "" {
+		e.add(n, key+" "+problem, hint)
+	} else if err := yaml.NodeToValue(n, reflect.New(t).Interface()); err != nil && text != "" {
+		e.errs = append(e.errs, decoded(e.file, e.data, err))
 	}
+}
+
+// add adds an error at a node.
+func (e *treeCheck) add(n ast.Node, problem, hint string) {
 	number := n.GetToken().Position.Line
-	e.errs = append(e.errs, &Error{File: e.file, Line: number, Problem: key + " " + problem,
+	e.errs = append(e.errs, &Error{File: e.file, Line: number, Problem: problem,
 		Source: line(e.data, number), Hint: hint})
 }
 
@@ -247,10 +293,7 @@ func exactJSON(value any, t reflect.Type, key string) error {
 	var errs []error
 	switch value := value.(type) {
 	case map[string]any:
-		known := map[string]reflect.Type{}
-		if t.Kind() == reflect.Struct {
-			known = members(t, "json")
-		}
+		known := members(t, "json")
 		for name, v := range value {
 			inner, is := known[name]
 			if t.Kind() == reflect.Map {
