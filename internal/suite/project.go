@@ -421,7 +421,7 @@ func (s *Suite) Hold(
 			keyPath := fmt.Sprintf("scenarios[%d].requests[%d].", i, j)
 			isSet := s.source.Node(keyPath+"expect") != nil ||
 				s.source.Node(keyPath+"checks") != nil
-			q, _, ok := r.fixed()
+			q, _, ok := r.Fixed()
 			if r.Setup != "" {
 				alone = alone && !scenarios[i].Cookies // which other requests send
 			} else if ok && alone {
@@ -445,10 +445,10 @@ func (s *Suite) Hold(
 	return nil
 }
 
-// fixed returns the request with its body. ok reports whether it is constant except for env, the
+// Fixed returns the request with its body. ok reports whether it is constant except for env, the
 // variables of the environment.
-func (r Request) fixed() (out Request, env []string, ok bool) {
-	out = r
+func (r Request) Fixed() (out Request, env []string, ok bool) {
+	out, ok = r, true
 	out.Body, out.BodyFile = r.Content(), ""
 	texts := []string{out.Request, out.Body}
 	for _, value := range r.Headers {
@@ -456,12 +456,13 @@ func (r Request) fixed() (out Request, env []string, ok bool) {
 	}
 	for _, in := range texts {
 		t, err := template.Parse(in, nil)
-		if err != nil || !t.Constant() {
-			return out, nil, false
+		if err != nil {
+			ok = false
+			continue
 		}
-		env = append(env, t.Environment()...)
+		env, ok = append(env, t.Environment()...), ok && t.Constant()
 	}
-	return out, env, true
+	return out, env, ok
 }
 
 // FirstGet returns the path of the first GET request that is constant, without variables of the
@@ -469,7 +470,7 @@ func (r Request) fixed() (out Request, env []string, ok bool) {
 func (s *Suite) FirstGet() string {
 	for _, sc := range s.Scenarios {
 		for _, r := range sc.Requests {
-			q, env, ok := r.fixed()
+			q, env, ok := r.Fixed()
 			if path, get := strings.CutPrefix(q.Request, "GET "); ok && get && len(env) == 0 {
 				return path
 			}
