@@ -136,7 +136,7 @@ func TestBrokenNeedsAndBuilds(t *testing.T) {
 		`service.yaml:8: version "25+" must be numbers with dots in `+
 			`"- {tool: java, version: \"25+\"}"; as 25 or 3.11`)
 	checkBroken(t, "step as a line", "[mvn, -q, package]", "mvn -q package",
-		`service.yaml:12: string was used where sequence is expected in "- mvn -q package"`)
+		`service.yaml:12: a list is required, but this is a text in "- mvn -q package"`)
 	checkBroken(t, "empty step", "[mvn, -q, package]", "[]",
 		`service.yaml:12: the build step is empty in "- []"; write a program and its `+
 			`arguments, such as `+

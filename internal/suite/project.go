@@ -165,12 +165,19 @@ func ReadProject(file string, data []byte) (*Project, error) {
 	}
 	p := &Project{File: file, doc: doc, data: data}
 	ownNames := topKeys(reflect.TypeFor[Project]())
-	if c.known(ownNames); c.Err() != nil {
-		return nil, c.Err()
-	}
+	c.known(ownNames)
 	preset(reflect.ValueOf(p).Elem(), project)
 	mine := doc.Pick(func(key string) bool { return slices.Contains(ownNames, key) })
-	if err := mine.Decode(p); err != nil {
+	problems := []error{c.Err(), mine.Decode(p)}
+	names := slices.DeleteFunc(append([]string{""}, doc.Names("suites")...), func(n string) bool {
+		return n == "" && !p.runs() && len(doc.Names("suites")) > 0
+	})
+	for _, name := range names {
+		if d, err := p.document(name); err == nil { // otherwise reported below
+			problems = append(problems, d.Decode(&Suite{}))
+		}
+	}
+	if err := strictyaml.Join(problems...); err != nil {
 		return nil, err
 	}
 	p.Names = doc.Names("targets")
@@ -182,16 +189,14 @@ func ReadProject(file string, data []byte) (*Project, error) {
 		c.Wrong("ready", "write a path such as /health, or - to wait for the first connection",
 			"ready %q is not a path that begins with /", p.Ready)
 	}
-	if p.expand(c); c.Err() != nil {
-		return nil, c.Err()
+	p.expand(c)
+	problems = []error{c.Err()}
+	for _, name := range names {
+		_, err := p.Suite(name)
+		problems = append(problems, err)
 	}
-	for _, name := range append([]string{""}, doc.Names("suites")...) {
-		if name == "" && !p.runs() && len(p.Suites) > 0 {
-			continue
-		}
-		if _, err := p.Suite(name); err != nil {
-			return nil, err
-		}
+	if err := strictyaml.Join(problems...); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
@@ -320,6 +325,26 @@ func (p *Project) Suite(name string) (*Suite, error) {
 		return nil, fmt.Errorf("%s has no suite %q; %s", p.File, name, strictyaml.Meant(name, names,
 			"its suites are "+cmp.Or(strings.Join(names, ", "), "none")))
 	}
+	doc, err := p.document(name)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{Check: strictyaml.Check{Document: doc}, noMode: true}
+	s, err := c.suite(p.File, p.data)
+	if err == nil {
+		p.swept(s)
+		err = cmp.Or(p.movable(s, doc), p.sized(s, doc), p.counted(s, doc))
+	}
+	if err == nil && name != "" && doc.Node("targets") != nil &&
+		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,
+		func(pattern string) bool { return matches(pattern, s.Baseline) }) {
+		s.Baseline = "" // the baseline of the file, which this experiment lacks
+	}
+	return s, err
+}
+
+// document returns the experiment with a name as the document of a suite; empty: that of the file.
+func (p *Project) document(name string) (*strictyaml.Document, error) {
 	suites := topKeys(reflect.TypeFor[Suite]())
 	doc := p.doc.Pick(func(key string) bool {
 		return key == "requests" || key != "targets" && slices.Contains(suites, key)
@@ -348,18 +373,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	if doc.Node("loads") == nil {
 		doc = doc.With(defaultLoads, "", "")
 	}
-	c := &checker{Check: strictyaml.Check{Document: doc}, noMode: true}
-	s, err := c.suite(p.File, p.data)
-	if err == nil {
-		p.swept(s)
-		err = cmp.Or(p.movable(s, doc), p.sized(s, doc), p.counted(s, doc))
-	}
-	if err == nil && name != "" && doc.Node("targets") != nil &&
-		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,
-		func(pattern string) bool { return matches(pattern, s.Baseline) }) {
-		s.Baseline = "" // the baseline of the file, which this experiment lacks
-	}
-	return s, err
+	return doc, nil
 }
 
 // movable returns an error for a warm-up on all cores with a target that no command starts, because
@@ -407,7 +421,7 @@ func (s *Suite) Hold(
 			keyPath := fmt.Sprintf("scenarios[%d].requests[%d].", i, j)
 			isSet := s.source.Node(keyPath+"expect") != nil ||
 				s.source.Node(keyPath+"checks") != nil
-			q, _, ok := r.fixed()
+			q, _, ok := r.Fixed()
 			if r.Setup != "" {
 				alone = alone && !scenarios[i].Cookies // which other requests send
 			} else if ok && alone {
@@ -431,10 +445,10 @@ func (s *Suite) Hold(
 	return nil
 }
 
-// fixed returns the request with its body. ok reports whether it is constant except for env, the
+// Fixed returns the request with its body. ok reports whether it is constant except for env, the
 // variables of the environment.
-func (r Request) fixed() (out Request, env []string, ok bool) {
-	out = r
+func (r Request) Fixed() (out Request, env []string, ok bool) {
+	out, ok = r, true
 	out.Body, out.BodyFile = r.Content(), ""
 	texts := []string{out.Request, out.Body}
 	for _, value := range r.Headers {
@@ -442,12 +456,13 @@ func (r Request) fixed() (out Request, env []string, ok bool) {
 	}
 	for _, in := range texts {
 		t, err := template.Parse(in, nil)
-		if err != nil || !t.Constant() {
-			return out, nil, false
+		if err != nil {
+			ok = false
+			continue
 		}
-		env = append(env, t.Environment()...)
+		env, ok = append(env, t.Environment()...), ok && t.Constant()
 	}
-	return out, env, true
+	return out, env, ok
 }
 
 // FirstGet returns the path of the first GET request that is constant, without variables of the
@@ -455,7 +470,7 @@ func (r Request) fixed() (out Request, env []string, ok bool) {
 func (s *Suite) FirstGet() string {
 	for _, sc := range s.Scenarios {
 		for _, r := range sc.Requests {
-			q, env, ok := r.fixed()
+			q, env, ok := r.Fixed()
 			if path, get := strings.CutPrefix(q.Request, "GET "); ok && get && len(env) == 0 {
 				return path
 			}

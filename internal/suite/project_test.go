@@ -1,8 +1,10 @@
 package suite
 
 import (
+	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +22,36 @@ func TestProjectOrder(t *testing.T) {
 			t.Fatalf("%v\n\nat first:\n%v", err, first)
 		}
 	}
+}
+
+func TestAllProblemsOfAProjectAtOnce(t *testing.T) {
+	check := func(text string, want ...string) {
+		t.Helper()
+		_, err := ReadProject("p.yaml", []byte(text))
+		got := strings.Split(fmt.Sprint(err), "\n")
+		for i, line := range got {
+			place, problem, _ := strings.Cut(line, " ")
+			problem, _, _ = strings.Cut(problem, ` in "`)
+			got[i] = place + " " + problem
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	check("targets:\n  a: {command: ./a, enviroment: {X: '1'}}\nbaselin: a\nlimits: {cpu: 1}\n"+
+		"requests:\n  - {reqest: GET /}\nsuites:\n  peak: {blocks: 1.5}\n",
+		`p.yaml:2: unknown key "enviroment"`, `p.yaml:3: unknown key "baselin"`,
+		`p.yaml:4: unknown key "cpu"`, `p.yaml:6: unknown key "reqest"`,
+		"p.yaml:8: blocks must be a whole number, not 1.5")
+	check("targets: {a: {command: ./a}}\nlimits: {cpus: 1,5}\nrequests: [{request: GET /}]\n",
+		`p.yaml:2: unknown key "5"`)
+	check("targets: {a: {}}\nwarmup: {min: 5s, max: 1s}\ncolumns: [nosuch]\nsuites:\n"+
+		"  x: {requests: [{request: GET}]}\n  y: {requests: [{request: GET /}], blocks: -1}\n",
+		"p.yaml:1: the target a has no command, url, image or compose",
+		"p.yaml:2: warmup.min 5s exceeds warmup.max 1s",
+		`p.yaml:3: columns "nosuch" is not one of `+strings.Join(Columns, ", "),
+		`p.yaml:5: request "GET" does not have the form of "GET /hello/{mode}?key={key}"`,
+		"p.yaml:6: blocks -1 is outside of the range 1 to 1000")
 }
 
 // small is a project with all of its own keys.

@@ -142,7 +142,7 @@ func TestReadAgreesWithTheCanonicalSuite(t *testing.T) {
 	}
 }
 
-func TestAliasesOfMappings(t *testing.T) {
+func TestAliases(t *testing.T) {
 	s := read(t, `name: quick
 contract: http
 scenarios:
@@ -150,8 +150,12 @@ scenarios:
     requests:
       - {request: GET /, expect: &empty {body: "", status: 204}}
       - {request: GET /no-read, expect: *empty}
-loads: [{name: first, model: closed}]
+warmup: {min: &second 1s, max: *second}
+loads: [{name: first, model: open, rate: &r 50/s}, {name: last, model: open, rate: *r}]
 `)
+	if s.Warmup.Max != s.Warmup.Min || s.Loads[1].Rate.PerS != 50 {
+		t.Errorf("aliases are read as %v and %v", s.Warmup, s.Loads[1].Rate)
+	}
 	e := s.Scenarios[0].Requests[1].Expect
 	if e.Status != 204 || e.Body == nil || *e.Body != "" {
 		t.Errorf("the alias is read as %+v", e)

@@ -51,13 +51,13 @@ func Decode(file string, data []byte, v any) error {
 	if err != nil {
 		return err
 	}
-	return decoded(file, data, v, guarded(func() error {
+	return decoded(file, data, guarded(func() error {
 		tree, err := parser.ParseBytes(data, 0)
 		if err != nil {
 			return err
 		}
 		for _, doc := range tree.Docs {
-			if err := exactYAML(file, data, doc.Body, v); err != nil {
+			if err := checked(file, data, doc.Body, v); err != nil {
 				return err
 			}
 		}
@@ -68,7 +68,7 @@ func Decode(file string, data []byte, v any) error {
 	}))
 }
 
-// nodeToValue decodes a node, which exactYAML has checked; nil has no values.
+// nodeToValue decodes a node that was checked; nil has no values.
 func nodeToValue(n ast.Node, v any) error {
 	if n == nil {
 		return nil
@@ -76,9 +76,8 @@ func nodeToValue(n ast.Node, v any) error {
 	return yaml.NodeToValue(n, v, yaml.Strict())
 }
 
-// decoded translates an error of the YAML library for the file's author; v is the value that the
-// file was decoded into.
-func decoded(file string, data []byte, v any, err error) error {
+// decoded translates an error of the YAML library for the file's author.
+func decoded(file string, data []byte, err error) error {
 	if _, is := errors.AsType[*Error](err); err == nil || is {
 		return err
 	}
@@ -86,16 +85,6 @@ func decoded(file string, data []byte, v any, err error) error {
 	if mismatch, is := errors.AsType[*yaml.TypeError](err); is {
 		out.Problem = fmt.Sprintf("%s is required, but this is %s", noun(mismatch.DstType),
 			noun(mismatch.SrcType))
-	}
-	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)
-	if is && unknown.Token != nil {
-		key := unknown.Token.Value
-		out.Problem = fmt.Sprintf("unknown key %q", key)
-		known := Keys(v)
-		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
-		if slices.Contains(known, key) {
-			out.Hint = "it is a key of " + strings.Join(homes(reflect.TypeOf(v), key), " and of ")
-		}
 	}
 	return out
 }
@@ -256,7 +245,7 @@ func plain(file string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, placed(file, data, err)
 	}
-	return data, bounded(file, tree)
+	return data, bounded(file, data, tree)
 }
 
 // shallow takes a byte order mark away, and refuses what goes too deep.
@@ -302,13 +291,18 @@ func mistaken(file string, line int, format string, args ...any) error {
 		Hint: "check that this is the right file"}
 }
 
-// bounded refuses a tree whose aliases repeat too much.
-func bounded(file string, tree *ast.File) error {
+// bounded refuses a tree whose aliases repeat too much, or stand within what they repeat.
+func bounded(file string, data []byte, tree *ast.File) error {
 	all := 0
 	for _, doc := range tree.Docs {
 		c := &counter{anchors: map[string]int{}}
 		if doc.Body != nil {
 			ast.Walk(c, doc.Body)
+		}
+		if c.inside != nil {
+			number, name := c.inside.Position.Line, c.inside.Value
+			return &Error{File: file, Line: number, Source: line(data, number),
+				Problem: fmt.Sprintf("the alias *%s stands within its own anchor &%[1]s", name)}
 		}
 		all += c.repeated
 	}
@@ -319,23 +313,28 @@ func bounded(file string, tree *ast.File) error {
 }
 
 // counter counts the values below a node with those that its aliases stand for; anchors has what
-// came before. Beyond the bound it counts no further.
+// came before, or -1 for an anchor around the node. Beyond the bound it counts no further.
 type counter struct {
 	anchors     map[string]int
-	n, repeated int // repeated: those of aliases alone
+	n, repeated int          // repeated: those of aliases alone
+	inside      *token.Token // of an alias that stands within its own anchor
 }
 
 // Visit implements ast.Visitor.
 func (c *counter) Visit(n ast.Node) ast.Visitor {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
-		inside := &counter{anchors: c.anchors}
-		ast.Walk(inside, n.Value)
-		c.anchors[n.Name.GetToken().Value] = inside.n
-		c.add(inside.n, inside.repeated)
+		inner, name := &counter{anchors: c.anchors}, n.Name.GetToken().Value
+		c.anchors[name] = -1
+		ast.Walk(inner, n.Value)
+		c.anchors[name], c.inside = inner.n, cmp.Or(c.inside, inner.inside)
+		c.add(inner.n, inner.repeated)
 		return nil
 	case *ast.AliasNode:
 		size := c.anchors[n.Value.GetToken().Value]
+		if size < 0 {
+			c.inside, size = n.Value.GetToken(), 0
+		}
 		c.add(size, size)
 		return nil
 	}

@@ -9,8 +9,9 @@ import (
 )
 
 type file struct {
-	Name  string `yaml:"name"`
-	Count int    `yaml:"count"`
+	Name  string          `yaml:"name"`
+	Count int             `yaml:"count"`
+	Size  strictyaml.Size `yaml:"size"`
 	Inner []struct {
 		Connections int `yaml:"connections"`
 	} `yaml:"inner"`
@@ -34,7 +35,7 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 	check("a key from below", "connections: 3\n",
 		`s.yaml:1: unknown key "connections" in "connections: 3"; it is a key of inner`)
 	check("nothing near", "zebra: 3\n", `s.yaml:1: unknown key "zebra" in "zebra: 3"; `+
-		`known keys are name, count, inner, connections`)
+		`known keys are count, inner, name, size`)
 	check("wrong type", "count: many\n", `s.yaml:1: count must be a whole number, not many `+
 		`in "count: many"; write decimal digits, such as 3, without fraction, exponent or quotes`)
 	check("a list for a text", "name: [a]\n",
@@ -52,7 +53,32 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 	}
 	check("aliases of aliases", bomb, "s.yaml:1: YAML aliases expand the file to more than "+
 		"100000 values; check that this is the right file")
+	check("an alias of itself", "inner: [&a {<<: *a}]\n", `s.yaml:1: the alias *a stands within `+
+		`its own anchor &a in "inner: [&a {<<: *a}]"`)
+	check("aliases of each other", "inner: [&a {<<: [*b, &b {<<: *a}]}]\n", `s.yaml:1: the alias `+
+		`*a stands within its own anchor &a in "inner: [&a {<<: [*b, &b {<<: *a}]}]"`)
+	check("a key without a value", "inner: [{connections: 1,5}]\n",
+		`s.yaml:1: unknown key "5" in "inner: [{connections: 1,5}]"; `+
+			`known keys are connections`)
 	check("broken", "name: [a\n", `s.yaml:1: sequence end token ']' not found in "name: [a"`)
+}
+
+func TestAllKeysAndValuesAreReportedAtOnce(t *testing.T) {
+	err := strictyaml.Decode("s.yaml", []byte("naem: a\nname: [a]\ncount: 1.5\nsize: 10TB\n"+
+		"inner:\n  - conections:\n  - {connections: &n {<<: {zebra: 1}}}\n  - 5\n"), &file{})
+	want := `s.yaml:1: unknown key "naem" in "naem: a"; did you mean "name"?
+s.yaml:2: a text is required, but this is a list in "name: [a]"
+s.yaml:3: count must be a whole number, not 1.5 in "count: 1.5"; write decimal digits, such as ` +
+		`3, without fraction, exponent or quotes
+s.yaml:4: size "10TB" is not a number with a binary unit, such as 1GiB or 832M in "size: 10TB"
+s.yaml:6: unknown key "conections" in "- conections:"; did you mean "connections"?
+s.yaml:7: connections must be a whole number, not a mapping in ` +
+		`"- {connections: &n {<<: {zebra: 1}}}"; write decimal digits, such as 3, without ` +
+		`fraction, exponent or quotes
+s.yaml:8: a mapping is required, but this is a whole number in "- 5"`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 }
 
 func TestATagIsNoPanic(t *testing.T) {

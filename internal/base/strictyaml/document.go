@@ -157,8 +157,8 @@ func (d *Document) of(entries []*ast.MappingValueNode) *Document {
 // Decode decodes the document into the struct that v points to, as the function Decode does for a
 // file.
 func (d *Document) Decode(v any) error {
-	return decoded(d.file, d.data, v, guarded(func() error {
-		if err := exactYAML(d.file, d.data, d.Node(""), v); err != nil {
+	return decoded(d.file, d.data, guarded(func() error {
+		if err := checked(d.file, d.data, d.Node(""), v); err != nil {
 			return err
 		}
 		return nodeToValue(d.Node(""), v)
@@ -187,6 +187,32 @@ func (c *Check) Wrong(location, hint, format string, args ...any) {
 
 // Err joins the collected problems, each with its line; nil if none.
 func (c *Check) Err() error { return errors.Join(c.problems...) }
+
+// Join joins the problems in errs, each once, in the order of their lines; nil if none.
+func Join(errs ...error) error {
+	var all []error
+	var add func(errs []error)
+	add = func(errs []error) {
+		for _, err := range errs {
+			if several, is := err.(interface{ Unwrap() []error }); is {
+				add(several.Unwrap())
+			} else if err != nil && !slices.ContainsFunc(all, func(earlier error) bool {
+				return earlier.Error() == err.Error()
+			}) {
+				all = append(all, err)
+			}
+		}
+	}
+	add(errs)
+	lineOf := func(err error) int {
+		if e, is := errors.AsType[*Error](err); is {
+			return e.Line
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b error) int { return lineOf(a) - lineOf(b) })
+	return errors.Join(all...)
+}
 
 func bare(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, "$"), ".") }
 

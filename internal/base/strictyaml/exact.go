@@ -27,7 +27,7 @@ func DecodeExact(file string, data []byte) (out map[string]any, err error) {
 		if err != nil {
 			return err
 		}
-		if err := bounded(file, tree); err != nil {
+		if err := bounded(file, data, tree); err != nil {
 			return err
 		}
 		var body ast.Node
@@ -47,7 +47,7 @@ func DecodeExact(file string, data []byte) (out map[string]any, err error) {
 		ast.Walk(numbers{}, body)
 		return yaml.NodeToValue(body, &out)
 	})
-	return out, decoded(file, data, &out, err)
+	return out, decoded(file, data, err)
 }
 
 // Spelling is a number or a boolean that JSON writes in another way, such as 0x1F or True.

@@ -9,10 +9,12 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"prony.example/internal/base/jsontree"
@@ -21,8 +23,8 @@ import (
 
 // The YAML library cuts the fraction of a number for an integer key, and reads 0x10, 1_000 and "3"
 // as integers. A number must be exactly what its author wrote, so numbers are checked in the text
-// before it is decoded: YAML by exactYAML, JSON by exactJSON. The library also takes a text that
-// looks like a number for one, such as the tag 1.10; exactYAML makes texts of those.
+// before it is decoded: YAML by checked, JSON by exactJSON. The library also takes a text that looks
+// like a number for one, such as the tag 1.10; checked makes texts of those.
 
 var (
 	wholeForm   = lazyregexp.New(`^[-+]?(0|[1-9][0-9]*)$`)
@@ -78,9 +80,13 @@ func isNumber(t reflect.Type) bool {
 		!reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// members returns the types of a struct's keys by their tag, with those of embedded structs.
+// members returns the types of a struct's keys by their tag, with those of embedded structs; none
+// of other types.
 func members(t reflect.Type, tag string) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
+	if t.Kind() != reflect.Struct {
+		return out
+	}
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
 		inline := f.Anonymous && name == "" || strings.Contains(options, "inline")
@@ -104,21 +110,23 @@ func bareType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// numberCheck finds numbers in a tree that their types do not hold exactly.
-type numberCheck struct {
+// treeCheck finds the keys and values of a tree that their types do not have. The library stops at
+// the first one, and overlooks an unknown key without a value.
+type treeCheck struct {
 	file    string
 	data    []byte
+	v       any // what the file is decoded into
 	anchors map[string]ast.Node
 	errs    []error
 }
 
-// exactYAML checks all numbers of a file for the type of v, and makes texts of those that the type
-// has as texts.
-func exactYAML(file string, data []byte, body ast.Node, v any) error {
+// checked reports all keys and values of a file that the type of v does not have, and makes texts
+// of numbers that the type has as texts.
+func checked(file string, data []byte, body ast.Node, v any) error {
 	if body == nil {
 		return nil
 	}
-	e := &numberCheck{file: file, data: data, anchors: map[string]ast.Node{}}
+	e := &treeCheck{file: file, data: data, v: v, anchors: map[string]ast.Node{}}
 	ast.Walk(anchorFinder(e.anchors), body)
 	e.walk(body, reflect.TypeOf(v), "")
 	return errors.Join(e.errs...)
@@ -136,7 +144,7 @@ func (f anchorFinder) Visit(n ast.Node) ast.Visitor {
 }
 
 // walk checks a node that is the value of a key, and returns the node to decode.
-func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
+func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
 	switch alias := n.(type) {
 	case *ast.AnchorNode:
 		alias.Value = e.walk(alias.Value, t, key)
@@ -146,26 +154,34 @@ func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
 			e.walk(anchor, t, key)
 		}
 		return alias
+	case nil:
+		return nil
 	}
 	t = bareType(t)
-	switch n := n.(type) {
-	case nil:
-	case *ast.MappingNode:
-		for _, v := range n.Values {
+	k, before := t.Kind(), len(e.errs)
+	decodes := reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.NodeUnmarshaler]())
+	if decodes && k == reflect.Struct {
+		k = reflect.Invalid // read as a text
+	}
+	mapping, isMapping := n.(*ast.MappingNode)
+	list, isList := n.(*ast.SequenceNode)
+	switch text := written(n); {
+	case isMapping && (k == reflect.Struct || k == reflect.Map):
+		for _, v := range mapping.Values {
 			e.entry(v, t)
 		}
-	case *ast.MappingValueNode: // a single entry, in older trees
-		e.entry(n, t)
-	case *ast.SequenceNode:
-		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			for i, v := range n.Values {
-				n.Values[i] = e.walk(v, t.Elem(), key)
-			}
-			return n
+	case isList && (k == reflect.Slice || k == reflect.Array):
+		for i, v := range list.Values {
+			list.Values[i] = e.walk(v, t.Elem(), key)
 		}
-		e.scalar(n, t, key, "a list")
+		if decodes && len(e.errs) == before {
+			e.value(n, t, key, text)
+		}
+	case !decodes && text != "" && slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map,
+		reflect.Slice, reflect.Array}, k):
+		e.add(n, noun(t)+" is required, but this is "+nodeNoun(n), "")
 	default:
-		e.scalar(n, t, key, written(n))
+		e.value(n, t, key, text)
 		if t.Kind() == reflect.String && n.Type() != ast.NullType && plainScalar(n) {
 			return ast.String(n.GetToken())
 		}
@@ -173,28 +189,55 @@ func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
 	return n
 }
 
+// nodeNoun returns what a file has at a node.
+func nodeNoun(n ast.Node) string {
+	switch n.(type) {
+	case *ast.MappingNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.IntegerNode:
+		return "a whole number"
+	case *ast.FloatNode:
+		return "a number"
+	case *ast.BoolNode:
+		return "true or false"
+	}
+	return "a text"
+}
+
 // entry checks an entry of a mapping.
-func (e *numberCheck) entry(v *ast.MappingValueNode, t reflect.Type) {
+func (e *treeCheck) entry(v *ast.MappingValueNode, t reflect.Type) {
 	name := v.Key.GetToken().Value
-	inner, known := t, v.Key.IsMergeKey()
+	known := members(t, "yaml")
+	inner, is := known[name]
 	switch {
-	case known:
-	case t.Kind() == reflect.Struct:
-		inner, known = members(t, "yaml")[name]
+	case v.Key.IsMergeKey():
+		v.Value = e.walk(v.Value, t, name)
 	case t.Kind() == reflect.Map:
-		if inner, known = t.Elem(), true; plainScalar(v.Key) {
+		if plainScalar(v.Key) {
 			v.Key = ast.String(v.Key.GetToken())
 		}
-	}
-	if known {
+		v.Value = e.walk(v.Value, t.Elem(), name)
+	case is:
 		v.Value = e.walk(v.Value, inner, name)
+	default:
+		all, here := Keys(e.v), slices.Sorted(maps.Keys(known))
+		hint := Meant(name, here, Meant(name, all, "known keys are "+strings.Join(here, ", ")))
+		if slices.Contains(all, name) {
+			hint = "it is a key of " + strings.Join(homes(reflect.TypeOf(e.v), name), " and of ")
+		}
+		e.add(v.Key, fmt.Sprintf("unknown key %q", name), hint)
 	}
 }
 
-// written returns a scalar as it is in the file; "" for no value.
+// written returns a scalar as it is in the file, or what the node is; "" for no value.
 func written(n ast.Node) string {
-	if n.Type() == ast.NullType {
+	switch n.Type() {
+	case ast.NullType:
 		return ""
+	case ast.MappingType, ast.SequenceType:
+		return nodeNoun(n)
 	}
 	token := n.GetToken()
 	if s, is := n.(*ast.StringNode); is && token.Value == s.Value {
@@ -206,13 +249,13 @@ func written(n ast.Node) string {
 	return token.Value
 }
 
-func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
+// value checks a node that has no keys or items for its type.
+func (e *treeCheck) value(n ast.Node, t reflect.Type, key, text string) {
 	problem, hint := "", ""
 	switch {
 	case text == "" && isNumeric(t):
 		problem, hint = "has no value", nullHint
 	case !isNumber(t):
-		return
 	case t == reflect.TypeFor[time.Duration]():
 		if _, err := Duration(strings.Trim(text, `"'`)); err != nil {
 			problem = "cannot be read: " + err.Error()
@@ -220,11 +263,17 @@ func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
 	default:
 		problem, hint = number(t, text)
 	}
-	if problem == "" {
-		return
+	if problem != "" {
+		e.add(n, key+" "+problem, hint)
+	} else if err := yaml.NodeToValue(n, reflect.New(t).Interface()); err != nil && text != "" {
+		e.errs = append(e.errs, decoded(e.file, e.data, err))
 	}
+}
+
+// add adds an error at a node.
+func (e *treeCheck) add(n ast.Node, problem, hint string) {
 	number := n.GetToken().Position.Line
-	e.errs = append(e.errs, &Error{File: e.file, Line: number, Problem: key + " " + problem,
+	e.errs = append(e.errs, &Error{File: e.file, Line: number, Problem: problem,
 		Source: line(e.data, number), Hint: hint})
 }
 
@@ -256,10 +305,7 @@ func exactJSON(value any, t reflect.Type, key string) error {
 	var errs []error
 	switch value := value.(type) {
 	case map[string]any:
-		known := map[string]reflect.Type{}
-		if t.Kind() == reflect.Struct {
-			known = members(t, "json")
-		}
+		known := members(t, "json")
 		for name, v := range value {
 			inner, is := known[name]
 			if t.Kind() == reflect.Map {

@@ -227,9 +227,8 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 			excerpt(hide(first.Body), 0))
 	}
 	r.Expect.Status = first.Status
-	method, _, _ := strings.Cut(r.Request, " ")
-	if statusOnly || method == http.MethodHead {
-		return Held{r, "by the status alone"}, nil
+	if words := byStatus(r, statusOnly); words != "" {
+		return Held{r, words}, nil
 	}
 	shown := make([][]Answer, len(byTarget)) // errors quote them
 	for k, answers := range byTarget {
@@ -271,10 +270,23 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	return Held{r, fmt.Sprintf("by status and length (%d bytes), because %s", size, why)}, nil
 }
 
+// byStatus returns why only the status of a request is checked, in words; empty: also the body.
+func byStatus(r suite.Request, statusOnly bool) string {
+	_, _, constant := r.Fixed()
+	switch {
+	case statusOnly || strings.HasPrefix(r.Request, http.MethodHead+" "):
+		return "by the status alone"
+	case !constant: // all questions have the same values
+		return "by the status alone, because its placeholders have other values in each request"
+	}
+	return ""
+}
+
 // tells returns the first variable of the environment in a request whose value is in a response;
 // empty: there is none.
 func tells(r suite.Request, answers []Answer, environment func(string) (string, bool)) string {
-	for _, name := range variables(r) {
+	_, names, _ := r.Fixed()
+	for _, name := range names {
 		value, _ := environment(name)
 		if value != "" && slices.ContainsFunc(answers, func(a Answer) bool {
 			return bytes.Contains(a.Body, []byte(value))
@@ -288,8 +300,9 @@ func tells(r suite.Request, answers []Answer, environment func(string) (string, 
 // hider returns a function that writes variables of the environment in a request by their names
 // again, because their values may be secret.
 func hider(r suite.Request, environment func(string) (string, bool)) func([]byte) []byte {
+	_, names, _ := r.Fixed()
 	return func(text []byte) []byte {
-		for _, name := range variables(r) {
+		for _, name := range names {
 			const short = 4 // bytes: no secret, but perhaps part of numbers
 			if value, _ := environment(name); len(value) > short {
 				text = bytes.ReplaceAll(text, []byte(value), []byte("${"+name+"}"))
@@ -297,20 +310,6 @@ func hider(r suite.Request, environment func(string) (string, bool)) func([]byte
 		}
 		return text
 	}
-}
-
-// variables lists the variables of the environment in a request.
-func variables(r suite.Request) (names []string) {
-	texts := []string{r.Request, r.Body}
-	for _, value := range r.Headers {
-		texts = append(texts, string(value))
-	}
-	for _, in := range texts {
-		if t, err := template.Parse(in, nil); err == nil { // otherwise it was not sent either
-			names = append(names, t.Environment()...)
-		}
-	}
-	return names
 }
 
 // keeps returns an error for services that do not respond as the file expects: by the status, and

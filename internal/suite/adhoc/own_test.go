@@ -233,6 +233,20 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// Every question has the same values of placeholders, and no request under load need have them.
+func TestHoldPlaceholders(t *testing.T) {
+	names, all := answers([]string{`{"a":8}`, `{"a":8}`})
+	for _, r := range []suite.Request{{Request: "GET /{random 1..9}"},
+		{Request: "POST /x", Body: "{seq}"},
+		{Request: "GET /x", Headers: map[string]suite.Text{"A": "{uuid}"}}} {
+		held, err := Hold([]suite.Request{r}, names, all, false, nothing)
+		if err != nil || held[0].Request.Expect.Body != nil || held[0].Says !=
+			"by the status alone, because its placeholders have other values in each request" {
+			t.Errorf("%+v: %+v, %v", r, held, err)
+		}
+	}
+}
+
 // Values of JSON are held as checks find them under load: as written.
 func TestHoldUnusualValues(t *testing.T) {
 	const unusual = `"null":null,"zero":0.0,"price":10.50,"exp":1e3,"text":"\u00e9","t":`
