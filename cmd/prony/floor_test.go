@@ -12,10 +12,17 @@ import (
 )
 
 // Both arms of the mock target are equal except for a percent of noise: the report shows the noise
-// floor.
+// floor, and the plan the number of blocks to detect a difference.
 func TestNoiseFloor(t *testing.T) {
 	testsets.Whole(t, "whole runs")
-	stdout, stderr, exit := say(t, mock{}, "run", "--root", checkout(t), "--aa", "--targets",
+	root := checkout(t)
+	_, stderr, exit := say(t, mock{}, "plan", "--root", root, "--detect", "3%")
+	if exit != cli.Failed {
+		t.Errorf("exit %d without an A/A run", exit)
+	}
+	has(t, "stderr", stderr, "no A/A run of this machine", "prony run --aa")
+
+	stdout, stderr, exit := say(t, mock{}, "run", "--root", root, "--aa", "--targets",
 		"go-nethttp", "--blocks", "6")
 	if exit != cli.Fine {
 		t.Fatalf("exit %d: %s", exit, stderr)
@@ -23,6 +30,70 @@ func TestNoiseFloor(t *testing.T) {
 	has(t, "report", stdout, "go-nethttp (a)", "go-nethttp (b)", "Noise floor", "peak req/s",
 		"resolves", "arm b's value divided by arm a's", "--aa")
 	has(t, "progress", stderr, "12 trials in 6 starts")
+
+	stdout, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%")
+	if exit != cli.Fine {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
+		"4 STARTS RESOLVE", "Starts that detect the difference", "All 5",
+		"The noise is from blocks, but the plan has starts: make a new run")
+	runs, err := filepath.Glob(filepath.Join(root, "results", "[0-9]*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v: %v", runs, err)
+	}
+	if strings.Contains(stdout, "is not a target of this plan") {
+		t.Errorf("the floor is of one of its targets:\n%s", stdout)
+	}
+	other, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--targets",
+		"rust-axum")
+	has(t, "plan of another target", other, "go-nethttp is not a target of this plan")
+	again, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "0.03", "--from", runs[0])
+	if again != stdout {
+		t.Errorf("with --from:\n%s\nwant\n%s", again, stdout)
+	}
+
+	for _, bad := range []string{"3", "0", "-1%", "x", "100%"} {
+		_, _, exit := say(t, mock{}, "plan", "--root", root, "--detect", bad)
+		if exit != cli.Misused {
+			t.Errorf("--detect %s: exit %d, want %d", bad, exit, cli.Misused)
+		}
+	}
+	_, _, exit = say(t, mock{}, "run", "--root", root, "--targets", "go-nethttp", "--blocks", "2",
+		"--out", filepath.Join(root, "plain"))
+	if exit != cli.Fine {
+		t.Fatal("a plain run")
+	}
+	_, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--from",
+		filepath.Join(root, "plain"))
+	if exit != cli.Failed {
+		t.Errorf("exit %d by a run that is not an A/A run", exit)
+	}
+	has(t, "stderr", stderr, "is not an A/A run")
+}
+
+// A project's noise floor is read from its own runs.
+func TestNoiseFloorOfAProject(t *testing.T) {
+	root := checkout(t)
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--aa", "--targets", "go-nethttp",
+		"--blocks", "6"); exit != cli.Fine {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	dir := ownFolder(t)
+	check := func(exit int, words string) {
+		t.Helper()
+		stdout, stderr, got := inProject(t, "targets: {a: {command: ./app}}\n"+requests, "plan",
+			"--detect", "3%")
+		if got != exit || !strings.Contains(stdout+stderr, words) {
+			t.Errorf("exit %d, want %d and %q:\n%s%s", got, exit, words, stdout, stderr)
+		}
+	}
+	own := filepath.Join(dir, ".prony", "run")
+	check(cli.Failed, "no A/A run of this machine in "+own)
+	if err := os.CopyFS(own, os.DirFS(filepath.Join(root, "results"))); err != nil {
+		t.Fatal(err)
+	}
+	check(cli.Fine, "go-nethttp is not a target of this plan")
 }
 
 // The same target of another checkout runs in the same blocks, and Prony compares with it.

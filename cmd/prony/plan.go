@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 func (a *app) planCmd() *cobra.Command {
 	f := &runFlags{}
+	var effect, from string
 	c := &cobra.Command{
 		Use: "plan [SUITE]", Short: "Print the trials of a suite without running them",
 		Args: cli.Arguments(0, 1),
@@ -27,8 +29,12 @@ func (a *app) planCmd() *cobra.Command {
 in an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
 byte. Targets that need a tool that this machine lacks are left out, as in a run; one line names
 them.
-`,
-		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7",
+
+With --detect, plan prints how many starts or blocks would detect such a difference on this machine.
+It uses the noise of an A/A run ("prony run --aa"): the run of --from, or the newest one of this
+checkout or of this prony.yaml.`,
+		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
+			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := extents(c); err != nil {
 				return err
@@ -45,10 +51,24 @@ them.
 			if err != nil {
 				return err
 			}
+			if effect != "" {
+				results := filepath.Join(l.Root, "results")
+				if wish.Own != nil {
+					results = wish.Own.Results
+				}
+				if from, err = a.runFolder(from); err != nil {
+					return err
+				}
+				return a.detect(results, p, effect, from)
+			}
 			return printPlan(a.stdout, p)
 		},
 	}
 	f.suiteFlags(c)
+	c.Flags().StringVar(&effect, "detect", "",
+		"print how many starts or blocks detect this difference here, such as 3%, instead of the "+
+			"plan")
+	c.Flags().StringVar(&from, "from", "", "folder of the A/A run for --detect")
 	return c
 }
 

@@ -146,7 +146,7 @@ var verbs = []verb{
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},
 		{args: "--root ROOT plan --agent x/y", at: "ROOT/agents.yaml", codes: []int{2}}},
 		wrong: []string{"--root ROOT plan --targets ''",
-			"--root ROOT plan --against ''",
+			"--root ROOT plan --detect ''", "--root ROOT plan --against ''",
 			"--root ROOT plan --against x=", "--root ROOT plan --against =ROOT"},
 		prints: []string{"--root ROOT plan"}},
 	{name: "profile", reads: []line{
