@@ -23,8 +23,8 @@ import (
 
 // The YAML library cuts the fraction of a number for an integer key, and reads 0x10, 1_000 and "3"
 // as integers. A number must be exactly what its author wrote, so numbers are checked in the text
-// before it is decoded: YAML by checked, JSON by exactJSON. The library also takes a text that looks
-// like a number for one, such as the tag 1.10; checked makes texts of those.
+// before it is decoded: YAML by checked, JSON by exactJSON. The library also takes a text that
+// looks like a number for one, such as the tag 1.10; checked makes texts of those.
 
 var (
 	wholeForm   = lazyregexp.New(`^[-+]?(0|[1-9][0-9]*)$`)

@@ -98,13 +98,13 @@ func Wide(port int) bool {
 // connections to an address of this machine arrive, in order; without an address, those to any. All
 // processes that share the socket after a fork are included. Only root sees processes of other
 // users.
-func Listening(network string, at netip.AddrPort) (pids []int) {
-	addr := at.Addr().Unmap().WithZone("")
+func Listening(network string, local netip.AddrPort) (pids []int) {
+	addr := local.Addr().Unmap().WithZone("")
 	var want []string
 	for _, table := range tables[network] {
 		all, _ := Sockets(table) // as in Wide
 		for socket, s := range all {
-			if s.Port == int(at.Port()) &&
+			if s.Port == int(local.Port()) &&
 				(!addr.IsValid() || addr.IsUnspecified() || s.Reaches(addr)) {
 				want = append(want, socket)
 			}
