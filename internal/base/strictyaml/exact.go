@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"encoding/json"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -50,10 +51,11 @@ func DecodeExact(file string, data []byte) (out map[string]any, err error) {
 	return out, decoded(file, data, err)
 }
 
-// Spelling is a number or a boolean that JSON writes in another way, such as 0x1F or True.
+// Spelling is a number or a boolean that JSON writes in another way, such as 0x1F or True, or not
+// at all, such as .inf.
 type Spelling struct {
 	Text  string // in the file
-	Value any    // json.Number or bool
+	Value any    // json.Number or bool; NaN if JSON has no such number
 }
 
 // MarshalJSON returns the value in JSON.
@@ -132,6 +134,9 @@ func exact(n ast.Node) ast.Node {
 			value = Spelling{t.Value, n.Value}
 		}
 		return &ast.IntegerNode{BaseNode: &ast.BaseNode{}, Token: t, Value: value}
+	case *ast.InfinityNode, *ast.NanNode:
+		return &ast.IntegerNode{BaseNode: &ast.BaseNode{}, Token: t,
+			Value: Spelling{t.Value, math.NaN()}}
 	case *ast.StringNode: // the library takes 1e3 as a text
 		if t.Type != token.StringType || !jsonNumber.MatchString(t.Value) {
 			return n

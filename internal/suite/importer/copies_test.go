@@ -15,6 +15,7 @@ func TestHAREscapedFields(t *testing.T) {
 	check("b:c", "7", "POST /a [a=b%3Ac"+sent)
 	check("b:c", "5", "POST /a [a=b:c"+sent)
 	check("b%3Ac", "9", "POST /a [a=b%253Ac"+sent)
+	check("", "1", "POST /a [a] "+formBody)
 	check("b:c", "-1", "POST /a [a=b%3Ac"+sent)
 	check("b c", "7", "POST /a [a=b+c"+sent,
 		"~1: the body of a form is made of its fields, which were sent with other escapes")
@@ -88,9 +89,23 @@ func TestLogOrders(t *testing.T) {
 		"GET /a 2×200", "4s")
 	check(`web_1  | {"ts": 1795773600, `+request+`web_1  | {"ts": 1795773602, `+request,
 		"GET /a 2×200", "3s")
+	const pino = `"req":{"method":"GET","url":"/a?b=1"},"res":{"statusCode":200}}` + "\n"
+	check(`{"time":1795773600250,`+pino+`{"time":1795773603250,`+pino, "GET /a?b=1 2×200", "4s")
+	check(`{"timestamp":"2026-11-27T10:00:00.1Z","httpRequest":{"requestMethod":"GET",`+
+		`"requestUrl":"https://a/b?c","status":200}}`, "GET /b?c 1×200", "")
 	const a = `192.0.2.4 - - [27/Nov/2026:10:00:0`
 	check(a+`0.250 +0000] "GET /a HTTP/1.1" 200 5`+"\n"+a+`1,750 +0000] "GET /a HTTP/1.1" 200 5`,
 		"GET /a 2×200", "2s")
 	check(a+`0 +0000]  200 "GET /a HTTP/1.1" 404 "-"`, "GET /a 1×200", "")
 	check(`[27/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" "200" 5`, "GET /a 1×200", "")
+}
+
+// A percent sign that begins no escape is escaped, and the change is reported.
+func TestLonePercent(t *testing.T) {
+	const note = "\n~ 1: a % that begins no escape is sent as %25"
+	check := drafted(t, "")
+	check("curl 'http://a/a%20b%?c=100%&d=%zz%4'", "GET /a%20b%25?c=100%25&d=%25zz%254 1×200"+note)
+	check("curl http://a/%C8%cb", "GET /%C8%cb 1×200")
+	check(`192.0.2.4 - - [27/Nov/2026:10:00:00 +0000] "GET /a?b=5% HTTP/1.1" 200 5`,
+		"GET /a?b=5%25 1×200"+note)
 }

@@ -184,10 +184,17 @@ func (e *entry) fill(r *raw) {
 	fields, size := e.Request.PostData.Params, e.size(*r)
 	r.body = form(fields, formWord)
 	sent := form(fields, func(s string) string { return s })
-	if size == len(sent) {
+	text := strings.TrimSuffix(sent, "=") // a body that is no form has become one name
+	switch size {
+	case len(r.body):
+	case len(sent):
 		r.body = sent
-	} else if size > 0 && size != len(r.body) {
-		r.differ("the body of a form is made of its fields, which were sent with other escapes")
+	case len(text):
+		r.body = text
+	default:
+		if size > 0 {
+			r.differ("the body of a form is made of its fields, which were sent with other escapes")
+		}
 	}
 }
 

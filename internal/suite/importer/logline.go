@@ -163,15 +163,19 @@ func (l logged) request(text string) (logged, string) {
 	return l, ""
 }
 
-// Names of fields in JSON logs whose values are a whole request: those of Caddy, Envoy, Traefik and
-// the variables of nginx. Its $uri is not among them, because it lacks the query.
+// Names of fields in JSON logs whose values are a whole request: those of Caddy, Envoy, Traefik,
+// pino and Google's load balancers, and the variables of nginx. Its $uri is not among them, because
+// it lacks the query.
 var (
-	methodNames = []string{"request_method", "method", "RequestMethod"}
-	targetNames = []string{"request_uri", "path", "RequestPath"}
-	statusNames = []string{"status", "response_code", "DownstreamStatus"}
-	queryNames  = []string{"query_string", "query", "args"}
-	hostNames   = []string{"http_host", "RequestHost", "authority", ":authority"}
-	timeNames   = []string{"ts", "time_iso8601", "time_local", "start_time", "StartUTC",
+	methodNames = []string{"request_method", "method", "RequestMethod", "request.method",
+		"req.method", "httpRequest.requestMethod"}
+	targetNames = []string{"request_uri", "path", "RequestPath", "request.uri", "req.url",
+		"httpRequest.requestUrl"}
+	statusNames = []string{"status", "response_code", "DownstreamStatus", "res.statusCode",
+		"httpRequest.status"}
+	queryNames = []string{"query_string", "query", "args"}
+	hostNames  = []string{"http_host", "RequestHost", "authority", ":authority", "request.host"}
+	timeNames  = []string{"ts", "time_iso8601", "time_local", "start_time", "StartUTC",
 		"@timestamp", "timestamp", "msec", "time"}
 )
 
@@ -181,6 +185,13 @@ func jsonLine(l []byte, before string) (out logged, why string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(l, &fields) != nil {
 		return out, otherFormat
+	}
+	for _, outer := range []string{"request", "req", "res", "httpRequest"} {
+		var inner map[string]json.RawMessage
+		_ = json.Unmarshal(fields[outer], &inner) // anything else has no fields
+		for name, value := range inner {
+			fields[outer+"."+name] = value
+		}
 	}
 	first := func(names []string) string {
 		for _, name := range names {
@@ -195,13 +206,9 @@ func jsonLine(l []byte, before string) (out logged, why string) {
 		return out, otherFormat
 	}
 	out.host = strings.ToLower(first(hostNames))
-	var request struct{ Method, Host, URI string }
 	var text string
 	if json.Unmarshal(fields["request"], &text) == nil { // the request line
 		out, why = out.request(text)
-	} else if json.Unmarshal(fields["request"], &request) == nil { // Caddy
-		out.method, out.target = request.Method, request.URI
-		out.host = strings.ToLower(request.Host)
 	} else {
 		out.method, out.target = first(methodNames), first(targetNames)
 		query := strings.TrimPrefix(first(queryNames), "?")
@@ -223,7 +230,7 @@ func jsonLine(l []byte, before string) (out logged, why string) {
 		strings.Join(words[:min(len(words), 1)], " ")} {
 		if date, known := moment(text); known && isEpoch(date) {
 			out.arrived = date
-			return out, ""
+			return out.ofPath(), ""
 		}
 	}
 	return out, "lines whose time is not a valid date"
@@ -232,7 +239,7 @@ func jsonLine(l []byte, before string) (out logged, why string) {
 // isEpoch reports whether a time can be counted in ns since 1970.
 func isEpoch(date time.Time) bool { return date.Year() >= 1970 && date.Year() < 2262 }
 
-// moment reads a time as logs write it: a date, or seconds since 1970.
+// moment reads a time as logs write it: a date, or seconds or milliseconds since 1970.
 func moment(text string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339Nano, commonTime, "2006/01/02 15:04:05",
 		"2006-01-02T15:04:05.999999999Z0700"} {
@@ -244,8 +251,12 @@ func moment(text string) (time.Time, bool) {
 	seconds, err := strconv.ParseInt(integer, 10, 64)
 	const digits = 9
 	ns, failed := strconv.ParseInt((fraction + strings.Repeat("0", digits))[:digits], 10, 64)
-	if err != nil || failed != nil || seconds < 0 || seconds > 1<<33 {
+	const latest = 1 << 33 // in seconds
+	switch {
+	case err != nil || failed != nil || seconds < 0 || seconds > latest*1000:
 		return time.Time{}, false
+	case seconds > latest:
+		return time.UnixMilli(seconds), true
 	}
 	return time.Unix(seconds, ns), true
 }

@@ -15,8 +15,8 @@ func TestSpelling(t *testing.T) {
 	checkTold(t, Options{}, object(`{`+texts+`, examples: {e: {value: {a: True, b: 1}}}}`),
 		`POST /a [{"a":"True","b":1}] application/json`)
 	checkTold(t, Options{}, object(`{schema: {properties: {a: {type: string, example: FALSE}, `+
-		`b: {type: array, items: {type: string}, example: [.5, 1., 0o17]}}}}`),
-		`POST /a [{"a":"FALSE","b":[".5","1.","0o17"]}] application/json`)
+		`b: {type: array, items: {type: string}, example: [.5, 1., 0o17, .inf]}}}}`),
+		`POST /a [{"a":"FALSE","b":[".5","1.","0o17",".inf"]}] application/json`)
 	checkTold(t, Options{}, object(`{example: {1.0: a, 010: b, 0x10: c, True: d, 1e3: e}}`),
 		`POST /a [{"010":"b","0x10":"c","1.0":"a","1e3":"e","True":"d"}] application/json`)
 	parameter := func(schema string) string {
