@@ -75,6 +75,8 @@ func TestLinkOfTheServer(t *testing.T) {
 	}
 	const no, ok, link = http.StatusUnauthorized, http.StatusOK, http.StatusSeeOther
 	check("GET", "/?token=right", "", "", link)
+	check("GET", "/?token=right", "right", "", link) // not a page whose address has the token
+	check("GET", "/?token=right", "wrong", "", link)
 	check("GET", "/?token=wrong", "", "", no)
 	check("GET", "/?token=", "", "", no)
 	check("GET", "/", "", "", no)

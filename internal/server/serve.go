@@ -227,7 +227,7 @@ func answer(handle handler) http.Handler {
 			status = http.StatusNotFound
 		case errors.Is(err, runs.ErrUnderWay):
 			status = http.StatusConflict
-		case errors.Is(err, runs.ErrLabels):
+		case errors.Is(err, runs.ErrLabels), errors.Is(err, runs.ErrDamaged):
 			status = http.StatusUnprocessableEntity
 		}
 		say(w, r, status, err.Error())
@@ -326,13 +326,13 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		retained, err := r.Cookie(cookie)
 		input := r.URL.Query().Get("token")
 		switch {
-		case isBearer && right(bearer), !isBearer && err == nil && right(retained.Value):
-			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/" && input != "" && right(input):
 			portguard.Admit(r)
 			http.SetCookie(w, &http.Cookie{Name: cookie, Value: input, Path: "/", HttpOnly: true,
 				SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
+		case isBearer && right(bearer), !isBearer && err == nil && right(retained.Value):
+			next.ServeHTTP(w, r)
 		default:
 			portguard.Deny(w, r)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="prony"`)
