@@ -198,7 +198,7 @@ func TestFewStarts(t *testing.T) {
 				outcome)
 		}
 		if got := c.Sentence("a", "b"); starts < stats.LeastStarts && got !=
-			"b and a: throughput "+say[strings.Index(say, "needs"):]+"." {
+			"b and a: no comparison of throughput: "+say[strings.Index(say, "needs"):]+"." {
 			t.Errorf("%d starts: %s", starts, got)
 		}
 		has(t, "the comparison", strings.Join(strings.Fields(b.String()), " "), say)

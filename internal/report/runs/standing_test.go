@@ -8,7 +8,8 @@ import (
 	"prony.example/stats"
 )
 
-// ranked returns a scenario of some starts with these tiers and ratios to the first target of the last tier.
+// ranked returns a scenario of some starts with these tiers and ratios to the first target of the
+// last tier.
 func ranked(starts int, name string, tiers [][]string,
 	ratios map[string]float64) *table.Scenario {
 	last := tiers[len(tiers)-1][0]
