@@ -200,7 +200,11 @@ func list(words []string) string {
 // Method describes how trials were measured, as a list of aspects. It excludes what was measured
 // (target, artifact, commit) and what is random or repeated (seed, blocks), because comparisons
 // vary these on purpose.
-type Method struct{ Aspects []Aspect }
+type Method struct {
+	Aspects []Aspect
+	// Partial: every trial ended early, so the loads that they lack are unknown.
+	Partial bool
+}
 
 // Aspect is one property of a method. Numbers are comparable if all binding aspects are equal; the
 // other aspects are reported because they may explain a difference.
@@ -225,7 +229,9 @@ func (d Difference) String() string { return fmt.Sprintf("%s: %s against %s", d.
 // MethodOf reads the method from trials of one target under one scenario. Requests are the
 // scenario's requests from the head of the run; nil means unknown.
 func MethodOf(trials []*record.Record, requests []string) Method {
-	var m Method
+	m := Method{Partial: !slices.ContainsFunc(trials, func(r *record.Record) bool {
+		return r.Failure == nil
+	})}
 	add := func(binding bool, name string, value func(*record.Record) string) {
 		m.Aspects = append(m.Aspects, Aspect{name, agreed(trials, value), binding})
 	}
@@ -413,7 +419,7 @@ func (m Method) Differences(second Method) (binding, reported []Difference) {
 }
 
 // names returns the aspects of both methods, each once. A load that only one method has is
-// represented by its model alone.
+// represented by its model alone, and left out if the trials of the other one ended early.
 func (m Method) names(second Method) []string {
 	names := Distinct(slices.Concat(m.Aspects, second.Aspects), func(a Aspect) string {
 		return a.Name
@@ -421,7 +427,8 @@ func (m Method) names(second Method) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		a, _ := m.value(name)
 		b, _ := second.value(name)
-		return (a == noLoad || b == noLoad) && !strings.HasSuffix(name, " model")
+		return (a == noLoad || b == noLoad) && !strings.HasSuffix(name, " model") ||
+			a == noLoad && m.Partial || b == noLoad && second.Partial
 	})
 }
 

@@ -140,8 +140,9 @@ func typical(pairs []stats.Comparison) stats.Ratio {
 	return pairs[(len(pairs)-1)/2].Ratio
 }
 
-// blocksUsed returns in how many different blocks the used trials of a scenario are.
-func (sc *Scenario) blocksUsed() int {
+// Repetitions returns in how many different blocks the used trials of a scenario are, and how many
+// a comparison needs.
+func (sc *Scenario) Repetitions() (n, least int) {
 	visited := map[int]bool{}
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
@@ -150,7 +151,10 @@ func (sc *Scenario) blocksUsed() int {
 			}
 		}
 	}
-	return len(visited)
+	if sc.Ranking.Source == FromSlices {
+		return len(visited), stats.LeastStarts
+	}
+	return len(visited), 2
 }
 
 // loadOf finds a record's load by name.

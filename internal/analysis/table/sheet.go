@@ -256,8 +256,9 @@ func (sc *Scenario) tierNote(o Options) []Note {
 		return nil
 	case sc.Typical.SDLog > 0:
 		return []Note{NoteOf(NoteTiersPlan, sc.Starts.Repeat(), sc.plan(o))}
-	case sc.blocksUsed() < 2:
-		return []Note{NoteOf(NoteTiersOfOne, sc.Starts.Repeat())}
+	}
+	if n, least := sc.Repetitions(); n < least {
+		return []Note{NoteOf(NoteTiersOfOne, sc.Starts.Repeat(), least)}
 	}
 	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }

@@ -370,3 +370,26 @@ func TestGateIsToldInEveryForm(t *testing.T) {
 		t.Errorf("JSON is %+v, error %v", doc, err)
 	}
 }
+
+// TestGateOfFailedSide checks that a side whose trials all failed before a load, or the second
+// one, is no other configuration: the data are insufficient.
+func TestGateOfFailedSide(t *testing.T) {
+	for loads := range 2 {
+		s := runOf("r", noon, rows{"a": drifting, "b": drifting})
+		for _, r := range s.Records {
+			if r.Target.Name == "b" {
+				r.Outcome, r.Loads = record.Failed, r.Loads[:loads]
+				r.Failure = &record.Failure{Step: "warmup", Error: "it died"}
+			}
+		}
+		c := compare(t, at(s, "a"), at(s, "b"), Options{})
+		g, err := Judge(c, []Limit{{Metric: "throughput", Most: 0.02}}, 0)
+		if err != nil || g.Outcome != InsufficientData {
+			t.Errorf("%d loads: %s, %v", loads, g.Outcome, err)
+		}
+		if got := c.Sentences("a", "b")[0]; got !=
+			"b and a: no comparison of throughput: no number." {
+			t.Errorf("%d loads: %s", loads, got)
+		}
+	}
+}

@@ -50,7 +50,8 @@ func TestStalledOnce(t *testing.T) {
 	}
 	c := Comparison{Pairs: []Pair{{Rows: []Row{row("p50"), row("p99")}}}}
 	const short = "unknown without the machine's stalls"
-	if got := c.Sentence("a", "b"); got != "b and a: "+short+" in p50. p99: "+short+"." {
+	if got := c.Sentence("a", "b"); got !=
+		"b and a: no comparison of p50: "+short+". p99: "+short+"." {
 		t.Errorf("sentence %q", got)
 	}
 	for _, texts := range c.Answers() {

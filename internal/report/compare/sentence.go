@@ -58,6 +58,9 @@ func (r *Row) decided(a, b string) string {
 	if r.Ratio == nil && (r.Outcome == Better || r.Outcome == Worse) {
 		return fmt.Sprintf("%s: %s, %s in %s than %s.", b, changeText(*r), r.Text, r.Label, a)
 	}
+	if r.Outcome == Silent {
+		return fmt.Sprintf("%s and %s: no comparison of %s: %s.", b, a, r.Label, r.OutcomeText())
+	}
 	if r.Outcome != Better && r.Outcome != Worse || !r.HasRatio() {
 		return fmt.Sprintf("%s and %s: %s in %s.", b, a, r.OutcomeText(), r.Label)
 	}

@@ -8,15 +8,20 @@ import (
 	"prony.example/stats"
 )
 
-// ranked returns a scenario with these tiers and ratios to the first target of the last tier.
-func ranked(name string, tiers [][]string, ratios map[string]float64) *table.Scenario {
+// ranked returns a scenario of some starts with these tiers and ratios to the first target of the
+// last tier.
+func ranked(starts int, name string, tiers [][]string,
+	ratios map[string]float64) *table.Scenario {
 	last := tiers[len(tiers)-1][0]
-	sc := &table.Scenario{Name: "hello",
-		Ranking: table.Ranking{Load: "peak", Metric: name, Tiers: tiers},
+	sc := &table.Scenario{Name: "hello", Starts: &table.Starts{},
+		Ranking: table.Ranking{Load: "peak", Metric: name, Tiers: tiers, Source: table.FromSlices},
 		Versus:  table.Versus{Kind: table.VersusBaseline, Name: last}}
 	for _, names := range tiers {
 		for _, target := range names {
 			m := table.Metric{Load: "peak", Name: name, Source: table.FromSlices}
+			for block := range starts {
+				m.Sliced = append(m.Sliced, table.Point{Block: block + 1})
+			}
 			if x := ratios[target]; x > 0 {
 				m.Ratio = &stats.Ratio{Center: x, Lo: x - 0.1, Hi: x + 0.1, N: 5, Confidence: 0.95}
 			}
@@ -55,7 +60,12 @@ func TestStanding(t *testing.T) {
 			"No significant difference in throughput between a, b, c, d, e, f and 3 other " +
 				"targets."},
 	} {
-		got := strings.Join(Standing(ranked(row.metric, row.tiers, row.ratios)), " ")
+		few := strings.Join(Standing(ranked(3, row.metric, row.tiers, row.ratios)), " ")
+		if row.want != "" && !strings.HasSuffix(few, "needs at least 4 starts, but the run has 3: "+
+			"raise --blocks.") {
+			t.Errorf("%v: %s", row.tiers, few)
+		}
+		got := strings.Join(Standing(ranked(4, row.metric, row.tiers, row.ratios)), " ")
 		if got != row.want {
 			t.Errorf("%v:\n%s\nwant:\n%s", row.tiers, got, row.want)
 		}
