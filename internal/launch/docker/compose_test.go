@@ -234,8 +234,8 @@ func TestContainerOutOfMemory(t *testing.T) {
 		"target: out of memory")
 }
 
-// TestComposeOutlivesThreads starts Compose from a thread that nothing ends before Compose ends: the
-// kernel would kill Compose with it.
+// TestComposeOutlivesThreads starts Compose from a thread that nothing ends before Compose ends:
+// the kernel would kill Compose with it.
 func TestComposeOutlivesThreads(t *testing.T) {
 	testsets.Live(t)
 	program := filepath.Join(t.TempDir(), "compose")

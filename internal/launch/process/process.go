@@ -414,7 +414,7 @@ func (p *proc) killDaemon() {
 		return
 	}
 	const tick = int64(10 * time.Millisecond) // of ages
-	for _, pid := range host.Listening("tcp", p.Spec.Port) {
+	for _, pid := range host.Listening("tcp", p.Addr()) {
 		age, ok := cgroup.Age(pid)
 		if ok && age <= clock.Mono()-p.Began()+tick && pid != os.Getpid() && p.inherited(pid) {
 			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
