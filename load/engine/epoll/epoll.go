@@ -197,9 +197,11 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 		e.tellFailedOpens(h)
 		deadline = math.MinInt64 // an event was delivered: only poll for more
 	}
-	if deadline <= clock.Mono() {
+	switch {
+	case deadline == e.armed && deadline != 0: // the timer ends the wait, at once if it has fired
+	case deadline <= clock.Mono():
 		timeout = 0
-	} else if deadline != e.armed {
+	default:
 		if err := e.arm(deadline); err != nil {
 			return err
 		}
