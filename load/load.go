@@ -135,7 +135,7 @@ func (s Spec) ready(ctx context.Context) (*run, error) {
 		return nil, errors.New("churn renews only connections with one request at a time; leave " +
 			"out churn or the streams")
 	}
-	p, err := compile(s.Scenario, orElse(s.Host, address.WithoutZone(s.Address.String())),
+	p, err := compile(s.Scenario, cmp.Or(s.Host, address.WithoutZone(s.Address.String())),
 		strconv.Itoa(int(s.Address.Port())), s.Seed)
 	if err != nil {
 		return nil, err
