@@ -80,7 +80,9 @@ type Result struct {
 // config is shared by the workers and read-only once the load starts.
 type config struct {
 	threads   int // of all parts
+	links     int // connections of all parts
 	streams   int // of a connection
+	last      int // of the last connection
 	timeoutNs int64
 	users     *Users
 	churn     int32
@@ -135,7 +137,7 @@ func (s Spec) ready(ctx context.Context) (*run, error) {
 		return nil, errors.New("churn renews only connections with one request at a time; leave " +
 			"out churn or the streams")
 	}
-	p, err := compile(s.Scenario, orElse(s.Host, address.WithoutZone(s.Address.String())),
+	p, err := compile(s.Scenario, cmp.Or(s.Host, address.WithoutZone(s.Address.String())),
 		strconv.Itoa(int(s.Address.Port())), s.Seed)
 	if err != nil {
 		return nil, err
@@ -317,9 +319,11 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 
 // config returns what n threads of each part share.
 func (s *Spec) config(n int) config {
+	links, streams := s.links(), max(s.Describe.Streams, 1)
 	return config{
 		threads: n * s.Part.of(), timeoutNs: int64(s.Timeout), users: s.Users,
-		streams: max(s.Describe.Streams, 1), churn: int32(min(s.Churn, math.MaxInt32)),
+		links: links, streams: streams, last: s.Connections - (links-1)*streams,
+		churn:  int32(min(s.Churn, math.MaxInt32)),
 		plain:  s.Model == record.Closed && s.Users == nil,
 		serial: serial(s.Describe.Protocol),
 		start:  never, openAt: never, closeAt: never, endAt: never,

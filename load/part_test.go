@@ -198,6 +198,35 @@ func TestThreadsShareConnections(t *testing.T) {
 	check(5, 1, 2, 5, 2, 3)
 }
 
+// Users spread over all connections before two share one.
+func TestUsersSpreadOverConnections(t *testing.T) {
+	check := func(slots, streams, threads, active int, want ...int) {
+		t.Helper()
+		w := &world{serve: after(time.Millisecond)}
+		good(t, w, Spec{Model: record.Closed, Connections: slots, Cores: make([]int, threads),
+			Describe: EngineInfo{Protocol: "HTTP/2", Streams: streams}, Users: users(
+				pace.Flat(float64(active)), Think{Kind: "constant", Lo: time.Minute})})
+		var got []int // users by connection
+		for _, e := range w.engines {
+			byConn := make([]int, (len(e.slots)+streams-1)/streams)
+			for i := range e.slots {
+				byConn[i/streams] += e.slots[i].onConn // requests, one for each user
+			}
+			got = append(got, byConn...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d users, %d streams of %d, %d threads: %d by connection, want %d", active,
+				slots, streams, threads, got, want)
+		}
+	}
+	check(40, 10, 1, 4, 1, 1, 1, 1)
+	check(40, 10, 3, 6, 1, 1, 2, 2)
+	check(15, 10, 1, 15, 5, 10)
+	check(15, 10, 2, 12, 5, 7)
+	check(5, 1, 2, 3, 0, 0, 1, 1, 1)
+}
+
 // All streams of a connection report its end.
 func TestReconnectsOfSlices(t *testing.T) {
 	r := &run{spec: Spec{Describe: EngineInfo{Streams: 4}}, workers: []*worker{

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -174,7 +175,7 @@ func (p *plan) add(r Request, host string, setup bool) error {
 		return err
 	}
 	c := route{
-		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
+		name: cmp.Or(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
 		check: r.HasWant,
 		size:  r.WantSize, headOnly: r.Method == http.MethodHead, pauseNs: int64(r.Pause),
 		repeatable: slices.Contains(idempotent, r.Method),
@@ -278,7 +279,7 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 		fmt.Fprintf(&b, "Host: %s\r\n", host)
 	}
 	if r.Body != "" && !ownByName["content-type"] {
-		fmt.Fprintf(&b, "Content-Type: %s\r\n", orElse(r.Type, "text/plain"))
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", cmp.Or(r.Type, "text/plain"))
 	}
 	b.WriteString(fields.String())
 	c.sized = r.Body != "" || r.Method == http.MethodPost || r.Method == http.MethodPut
@@ -373,13 +374,6 @@ func (c *route) render(dst, scratch, field []byte, v *template.Values) []byte {
 	}
 	dst = append(dst, "\r\n"...)
 	return append(dst, body...)
-}
-
-func orElse(s, alternative string) string {
-	if s == "" {
-		return alternative
-	}
-	return s
 }
 
 // draw returns route and key of the k-th turn. They are pure functions of seed and k, so every

@@ -35,10 +35,12 @@ func (w *worker) enlist() {
 }
 
 // number returns the number of the user of connection i, or of stream i, among the users of all
-// threads. Threads take turns by connections, so every thread has its share at any moment.
+// threads. The first users have the first stream of each connection, and threads take turns by
+// connections, so every thread and every connection has its share at any moment.
 func (w *worker) number(i int) int {
-	n := w.cfg.streams
-	return (i/n*w.cfg.threads+w.id)*n + i%n
+	c := w.cfg
+	link, stream := i/c.streams*c.threads+w.id, i%c.streams
+	return stream*c.links + link - max(stream-c.last, 0)
 }
 
 // join starts user i at the first moment, from an offset on, at which it is active.
