@@ -103,9 +103,7 @@ func (o *openAPI) value(p tree) (v any, ok bool) {
 			schema = any(p) // which describes its value itself
 		}
 		if v, ok = o.example(p, schema); !ok {
-			if v, ok = p["x-example"]; !ok {
-				v, ok = o.sampled(schema)
-			}
+			v, ok = o.sampled(schema)
 		}
 	}
 	switch t := v.(type) {
@@ -480,7 +478,11 @@ func (o *openAPI) bodyOf2(item, op tree, r *raw) tree {
 			}
 			content := tree{}
 			for _, kind := range kinds {
-				content[kind] = tree{"schema": p["schema"]}
+				media := tree{"schema": p["schema"]}
+				if v, ok := o.exampleOf2(p, kind); ok {
+					media["example"] = v
+				}
+				content[kind] = media
 			}
 			return tree{"content": content, "required": p["required"]}
 		case "formData":
@@ -505,6 +507,18 @@ func (o *openAPI) bodyOf2(item, op tree, r *raw) tree {
 	schema := tree{"properties": properties, "required": required}
 	return tree{"content": tree{kind: tree{"schema": schema, "encoding": encoding}},
 		"required": len(required) > 0}
+}
+
+// exampleOf2 is the one of a body of version 2, which has no word for it: springfox and swagger-ui
+// have x-examples by media type or by name, dredd has x-example.
+func (o *openAPI) exampleOf2(p tree, kind string) (any, bool) {
+	named := o.tree(p["x-examples"])
+	for _, key := range append([]string{kind, "default"}, slices.Sorted(maps.Keys(named))...) {
+		if v, ok := named[key]; ok && (key == kind || !strings.Contains(key, "/")) {
+			return v, true
+		}
+	}
+	return o.example(p, p["schema"])
 }
 
 // isTrue reports whether a document says yes, as true or True.

@@ -24,7 +24,8 @@ func (o *openAPI) example(node tree, schema any) (any, bool) {
 	if list := o.list(node["examples"]); len(list) > 0 { // as in a schema
 		return o.written(o.tree(schema), list[0], 0, true), true
 	}
-	return nil, false
+	v, ok := node["x-example"]
+	return o.written(o.tree(schema), v, 0, true), ok
 }
 
 // media is the value of a media type: its own example, or what its schema names.
@@ -288,7 +289,7 @@ func (o *openAPI) isText(s tree, depth int) bool {
 
 // stated is a value that stands in a schema itself.
 func stated(s tree) (any, bool) {
-	for _, key := range []string{"example", "const", "default"} {
+	for _, key := range []string{"example", "x-example", "const", "default"} {
 		if v, ok := s[key]; ok {
 			return v, true
 		}

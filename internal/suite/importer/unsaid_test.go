@@ -97,6 +97,26 @@ paths: {/a: {post: {consumes: [multipart/form-data], parameters: [{name: l, in: 
 	check(", collectionFormat: multi", formOf("l", "a", "l", "b c"))
 }
 
+// Version 2 has no examples of parameters and bodies; tools agreed on words of their own.
+func TestExamplesOfVersion2(t *testing.T) {
+	check := func(parameter, want string) {
+		t.Helper()
+		checkTold(t, Options{}, `swagger: "2.0"
+paths: {/a: {post: {consumes: [application/json], parameters: [{`+parameter+`}], `+ok+`}}}
+`, "POST /a"+want)
+	}
+	const body = `name: b, in: body, required: true, schema: {type: object}, `
+	const sent = ` [{"a":1.50}] application/json`
+	check(body+`x-examples: {application/json: {a: 1.50}, text/a: 3}`, sent)
+	check(body+`x-examples: {application/json: '{"a":1.50}'}`, sent)
+	check(body+`x-examples: {A: {b: 2}, default: {a: 1.50}}`, sent)
+	check(body+`x-examples: {text/a: 3, A: {a: 1.50}}`, sent)
+	check(body+`x-example: {a: 1.50}`, sent)
+	check(`name: b, in: formData, required: true, type: string, x-example: 0x1F`,
+		" [b=0x1F] application/x-www-form-urlencoded")
+	check(`name: b, in: query, type: string, x-example: 0x1F`, "?b=0x1F")
+}
+
 // The case of a media type has no meaning, but that of a boundary has.
 func TestBoundaries(t *testing.T) {
 	check := drafted(t, Curl)
