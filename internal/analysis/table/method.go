@@ -290,6 +290,9 @@ var methodAspects = []aspect{
 			len(r.Limits.LoadCores), home)
 	}},
 	{"limits in force", func(r *record.Record) string {
+		if len(r.Loads) == 0 { // it can have failed before they were set
+			return kinds(r.Limits.InForce)
+		}
 		return cmp.Or(kinds(r.Limits.InForce), "none")
 	}},
 	{"processor", func(r *record.Record) string { return r.Provenance.CPUModel }},
@@ -412,17 +415,28 @@ func (m Method) Differences(second Method) (binding, reported []Difference) {
 }
 
 // names returns the aspects of both methods, each once. A load that only one method has is
-// represented by its model alone.
+// represented by its model alone, unless the other one has no load: then all its trials failed.
 func (m Method) names(second Method) []string {
+	failed := !m.loaded() || !second.loaded()
 	names := Distinct(slices.Concat(m.Aspects, second.Aspects), func(a Aspect) string {
 		return a.Name
 	})
 	return slices.DeleteFunc(names, func(name string) bool {
 		a, _ := m.value(name)
 		b, _ := second.value(name)
-		return (a == noLoad || b == noLoad) && !strings.HasSuffix(name, " model")
+		return (a == noLoad || b == noLoad) && (failed || !strings.HasSuffix(name, modelSuffix))
 	})
 }
+
+// loaded reports whether the method has a load.
+func (m Method) loaded() bool {
+	return slices.ContainsFunc(m.Aspects, func(a Aspect) bool {
+		return strings.HasSuffix(a.Name, modelSuffix)
+	})
+}
+
+// modelSuffix is the end of the name of the aspect that each load has.
+const modelSuffix = " model"
 
 // interleaving is the aspect of how targets took turns. In a start, a target has a shorter warm-up,
 // works in a fresh copy of its files, and shares the memory with other targets.
