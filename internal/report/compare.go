@@ -127,20 +127,8 @@ func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) p
 		if s, ok := levels(r, c.Repeat()); ok {
 			v.Levels = append(v.Levels, s)
 		}
-		for _, side := range []struct {
-			name string
-			why  *table.Note
-		}{{"A", r.A.Withheld}, {"B", r.B.Withheld}} {
-			if side.why != nil {
-				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", side.name, r.Name(),
-					side.why))
-			}
-		}
-		if r.Control != nil && r.Control.HasInterval() {
-			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
-				units.Change(r.Control.Center), compare.Interval(*r.Control)))
-		}
 	}
+	v.Notes = p.Notes()
 	return v
 }
 

@@ -295,6 +295,19 @@ func TestCompareNothing(t *testing.T) {
 	}
 }
 
+// TestCompareLacksOnce checks that the page has each reason for missing numbers once, as text has.
+func TestCompareLacksOnce(t *testing.T) {
+	why := table.NoteOf(table.NoteNoTrial)
+	row := func(metric string) compare.Row {
+		return compare.Row{Metric: metric, Label: metric, B: compare.Value{Withheld: &why}}
+	}
+	c := compare.Comparison{Pairs: []compare.Pair{{Rows: []compare.Row{row("p50"), row("p99")}}}}
+	want := []string{"B has no p50, p99: " + why.String()}
+	if got := pairOf(c, c.Pairs[0], 1, nil).Notes; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func percent(t *testing.T, place string) float64 {
 	t.Helper()
 	x, err := strconv.ParseFloat(strings.TrimSuffix(place, "%"), 64)

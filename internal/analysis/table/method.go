@@ -296,6 +296,9 @@ var methodAspects = []aspect{
 			len(r.Limits.LoadCores), home)
 	}},
 	{"limits in force", func(r *record.Record) string {
+		if len(r.Loads) == 0 { // it can have failed before they were set
+			return kinds(r.Limits.InForce)
+		}
 		return cmp.Or(kinds(r.Limits.InForce), "none")
 	}},
 	{"processor", func(r *record.Record) string { return r.Provenance.CPUModel }},
