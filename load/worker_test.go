@@ -310,7 +310,8 @@ func members() Scenario {
 // known gives each connection a jar.
 func known(w *worker) {
 	for i := range w.conns {
-		w.conns[i].jar = jar{{"sid", "0123456789abcdef", "/"}, {"x", "y", "/elsewhere"}}
+		w.conns[i].jar = jar{{name: "sid", value: "0123456789abcdef", path: "/"},
+			{name: "x", value: "y", path: "/elsewhere"}}
 	}
 }
 
