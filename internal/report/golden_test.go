@@ -197,7 +197,7 @@ func TestSVG(t *testing.T) {
 // TestSVGOfOddTables checks that a long name has room, and that values of 0 are drawn.
 func TestSVGOfOddTables(t *testing.T) {
 	records := slices.Clone(made())
-	long := strings.Repeat("long-name/", 6)
+	long := strings.Repeat("long-長い/", 8) // some letters are two columns wide
 	for i := range records {
 		if records[i].Target.Name == "rust-axum" {
 			records[i].Target.Name = long
@@ -222,8 +222,8 @@ func TestSVGOfOddTables(t *testing.T) {
 	}
 	before, _, _ := strings.Cut(b.String(), `" dx="-14"`)
 	end, err := strconv.Atoi(before[strings.LastIndex(before, `"`)+1:])
-	if err != nil || end < 7*len(long) {
-		t.Errorf("names of %d letters end at %d, %v", len(long), end, err)
+	if columns := format.Columns(long); err != nil || end < 7*columns {
+		t.Errorf("names of %d columns end at %d, %v", columns, end, err)
 	}
 }
 

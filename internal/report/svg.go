@@ -9,9 +9,9 @@ import (
 	"io"
 	"math"
 	"slices"
-	"unicode/utf8"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 )
 
@@ -25,7 +25,7 @@ const (
 	pictureWidth = 860
 	pictureLeft  = 190 // start of the bars
 	pictureRight = 640 // end of their axis
-	// pictureLetter is the width of most letters, and pictureGap the room around a name.
+	// pictureLetter is the width of a column of letters, and pictureGap the room around a name.
 	pictureLetter = 8
 	pictureGap    = 14
 	pictureTop    = 72 // height of the titles
@@ -72,7 +72,7 @@ func SVG(w io.Writer, s table.Sheet) error {
 	more := 0 // room for long names
 	for _, tab := range s.Tables {
 		for _, row := range tab.Rows {
-			name := pictureLetter*utf8.RuneCountInString(row.Name) + pictureGap
+			name := pictureLetter*format.Columns(row.Name) + pictureGap
 			more = max(more, name-pictureLeft)
 		}
 	}
