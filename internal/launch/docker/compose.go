@@ -66,7 +66,7 @@ type stack struct {
 
 // bringUp launches the service of a Compose file with its dependencies.
 func (l *Launcher) bringUp(ctx context.Context, s launch.Spec) (launch.Process, error) {
-	p := &stack{Common: launch.NewCommon(s), l: l, name: nextName()}
+	p := &stack{Common: launch.NewCommon(s), l: l, name: l.nextName()}
 	p.pod, p.noPod = l.podFor()
 	l.live.Store(p, true)
 	if err := p.run(ctx); err != nil {

@@ -53,7 +53,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if s.Compose != nil {
 		return l.bringUp(ctx, s)
 	}
-	p := &proc{Common: launch.NewCommon(s), l: l, name: nextName()}
+	p := &proc{Common: launch.NewCommon(s), l: l, name: l.nextName()}
 	p.root = p
 	if s.Beside != nil {
 		host, ok := s.Beside.(*proc)
