@@ -134,7 +134,7 @@ func answers(t *testing.T, world lab.World, text, url string, services []string)
 func TestVersusRefusesKinds(t *testing.T) {
 	ownFolder(t)
 	for says, args := range map[string]string{
-		"--launcher kubernetes needs --image: other services": "./app --launcher kubernetes",
+		"--launcher needs --image: other services": "./app --launcher kubernetes",
 		`--compose: "a:" is not a service of a Compose file`:  "--compose a:",
 		"--unix needs commands or --git":                      "--image x --unix /x",
 	} {
