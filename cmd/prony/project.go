@@ -99,7 +99,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 			return fmt.Errorf("%s: scenario %s: %w", p.File, sc.Name, err)
 		}
 	}
-	services, err := l.Services(ctx, sources, cmp.Or(p.Ready, s.FirstGet()),
+	services, err := l.Services(ctx, sources, cmp.Or(p.Ready, s.FirstGet()), wish.Out,
 		time.Duration(p.Startup))
 	if err != nil {
 		return err
