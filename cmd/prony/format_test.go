@@ -54,6 +54,10 @@ func TestFormatBySuffix(t *testing.T) {
 		check("trend", file, "1 run, ")
 	}
 	check("trend", "y.html", "")
+	check("report", "y.xlsx", "")
+	check("compare", "y.pdf", "")
+	check("gate", "y.yaml", "")
+	check("trend", "y.ndjson", "")
 	check("compare", "y.parquet", "")
 	check("query", "y.md", "")
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -36,7 +37,9 @@ checkout or of this prony.yaml.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := extents(c); err != nil {
+			err := cmp.Or(extents(c), refuse(c.Flags().Changed,
+				vain{effect == "", "from", "--detect with a difference, such as 3%"}))
+			if err != nil {
 				return err
 			}
 			l, project, _, err := a.labOrProject()

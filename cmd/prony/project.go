@@ -84,8 +84,14 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 	if err != nil {
 		return err
 	}
+	attached := false
 	for i := range sources {
 		sources[i].Remote = remote
+		_, is := sources[i].Way.(adhoc.URL)
+		attached = attached || is
+	}
+	if len(remote) > 0 && !attached {
+		return cli.Usagef("--remote needs a target with a url in %s", p.File)
 	}
 	for i := range s.Scenarios {
 		sc := &s.Scenarios[i]
@@ -93,7 +99,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 			return fmt.Errorf("%s: scenario %s: %w", p.File, sc.Name, err)
 		}
 	}
-	services, err := l.Services(ctx, sources, cmp.Or(p.Ready, s.FirstGet()),
+	services, err := l.Services(ctx, sources, cmp.Or(p.Ready, s.FirstGet()), wish.Out,
 		time.Duration(p.Startup))
 	if err != nil {
 		return err

@@ -134,9 +134,9 @@ func answers(t *testing.T, world lab.World, text, url string, services []string)
 func TestVersusRefusesKinds(t *testing.T) {
 	ownFolder(t)
 	for says, args := range map[string]string{
-		"--launcher kubernetes needs --image: other services": "./app --launcher kubernetes",
-		`--compose: "a:" is not a service of a Compose file`:  "--compose a:",
-		"--unix needs commands or --git":                      "--image x --unix /x",
+		"--launcher needs --image: other services":           "./app --launcher kubernetes",
+		`--compose: "a:" is not a service of a Compose file`: "--compose a:",
+		"--unix needs commands or --git":                     "--image x --unix /x",
 	} {
 		_, stderr, exit := versus(t, strings.Fields(args+" --get /")...)
 		if exit != cli.Misused || !strings.Contains(stderr, says) {

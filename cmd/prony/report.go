@@ -75,6 +75,14 @@ Format svg is a picture of the ratios, with colors for light and for dark pages.
 			if f.why && cmp.Or(f.format, "text") != "text" {
 				return cli.Usagef("--why needs format text: omit --format %s", f.format)
 			}
+			markdown := f.format == "markdown" || f.update != ""
+			err := refuse(c.Flags().Changed,
+				vain{f.update == "", "section", "--update with the Markdown file"},
+				vain{!markdown, "columns fold", "--format markdown or --update"},
+				vain{f.format != "parquet", "table", "--format parquet"})
+			if err != nil {
+				return err
+			}
 			dir, err := a.runFolder(args[0])
 			if err == nil {
 				_, err = a.report(dir, *f)

@@ -38,7 +38,7 @@ func TestReportForms(t *testing.T) {
 	check(cli.Fine, "</svg>", "|", "--format", "svg")
 	check(cli.Misused, `--columns "few" does not exist; choose all, essential, or for this run `+
 		`tier, `, "",
-		"--columns", "cost/rss,few")
+		"--format", "markdown", "--columns", "cost/rss,few")
 	check(cli.Misused, `--table "rows": there are trials, summary, series`, "", "--table", "rows")
 	check(cli.Misused, `--format "xml": there are text, `, "", "--format", "xml")
 	saved, err := os.ReadFile(filepath.Join(dir, "report.md"))

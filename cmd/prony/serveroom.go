@@ -153,7 +153,7 @@ func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Ca
 	if err != nil {
 		return nil, err
 	}
-	return l.Services(ctx, sources, project.Ready, time.Duration(project.Startup))
+	return l.Services(ctx, sources, project.Ready, "", time.Duration(project.Startup))
 }
 
 // orEmpty makes JSON of an empty list [], not null.

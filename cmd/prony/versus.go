@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -104,7 +105,8 @@ func (a *app) versusCmd() *cobra.Command {
 		Use: "versus [COMMAND...]", Short: "Compare services of your own: which is faster?",
 		Args: cobra.ArbitraryArgs, Long: versusAbout, Example: versusExamples,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := errors.Join(f.given(c.Flags().Changed), f.turn.check(c)); err != nil {
+			if err := errors.Join(extents(c), f.given(c.Flags().Changed),
+				f.turn.check(c)); err != nil {
 				return err
 			}
 			return a.versus(c.Context(), args, f)
@@ -237,13 +239,19 @@ func (l *networkList) Type() string { return "strings" }
 
 // given checks and sets what depends on whether a flag was given.
 func (f *versusFlags) given(is func(string) bool) error {
-	if is("for") && is("blocks") && !is("precision") {
-		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
+	bodiless := !slices.ContainsFunc(f.requests, func(text string) bool {
+		method, _, _ := strings.Cut(text, " ")
+		return !strings.HasPrefix(text, "/") && method != http.MethodGet &&
+			method != http.MethodHead
+	})
+	err := refuse(is,
+		vain{bodiless, "body type", "a request with a body, such as --request 'POST /sum'"},
+		vain{f.body == "", "type", "--body"},
+		vain{len(f.images) == 0, "launcher", "--image: other services cannot be started by it"})
+	if err != nil {
+		return err
 	}
-	if half := f.asked.Change.Precision; is("precision") {
-		if half == 0 {
-			return cli.Usagef("--precision must be greater than 0, got %v", half)
-		}
+	if is("precision") {
 		switch f.asked.By {
 		case "cpu":
 			f.asked.Change.Metric = metric.CPU
@@ -357,9 +365,6 @@ func (f *versusFlags) contained(dir string) (out []adhoc.Source, err error) {
 			Way: adhoc.Compose{Compose: way, Port: f.port}})
 	}
 	switch {
-	case f.launcher != imageLaunchers[0] && len(f.images) == 0:
-		return nil, cli.Usagef("--launcher %s needs --image: other services cannot be started "+
-			"by it", f.launcher)
 	case f.asked.Options.Speaks.Unix != "" && len(out) > 0:
 		return nil, cli.Usagef("--unix needs commands or --git: the Unix socket of a container " +
 			"is not accessible on this machine")

@@ -60,6 +60,7 @@ func (s *Suite) check(c *checker) error {
 	c.unique("loads", ".name", namesOf(s.Loads, loadName))
 	for i := range s.Loads {
 		c.load(fmt.Sprintf("loads[%d]", i), &s.Loads[i], s.Loads[:i])
+		c.objects(fmt.Sprintf("loads[%d].slo", i), s.Loads[i].SLO, s.Scenarios)
 	}
 	c.unique("drivers", "", s.Drivers)
 	c.unique("launchers", "", s.Launchers)

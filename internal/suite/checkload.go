@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -166,4 +167,26 @@ func (c *checker) share(keyPath string, l *Load, earlier []Load) {
 	}
 	c.Wrong(keyPath, strictyaml.Meant(l.Rate.Of, closed, hint),
 		"rate is a share of %q, but no earlier load has this name", l.Rate.Of)
+}
+
+// objects checks that the routes of objectives are requests of every scenario.
+func (c *checker) objects(keyPath, text string, scenarios []Scenario) {
+	objectives, _ := slo.Parse(text) // searched reports the error
+	for _, sc := range scenarios {
+		var names []string
+		for _, r := range sc.Requests {
+			if r.Setup == "" {
+				names = append(names, cmp.Or(r.Name, r.Request))
+			}
+		}
+		if len(names) == 1 {
+			names = nil
+		}
+		modes := slices.ContainsFunc(names, func(name string) bool {
+			return strings.Contains(name, "{"+mode+"}") // a target's route has its mode
+		})
+		if err := slo.Routes(objectives, names); err != nil && !modes {
+			c.Wrong(keyPath, "", "scenario %s: %v", sc.Name, err)
+		}
+	}
 }

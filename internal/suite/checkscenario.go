@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"prony.example/internal/base/address"
+	"prony.example/internal/base/lazyregexp"
 	"prony.example/load/template"
 )
 
@@ -43,7 +44,7 @@ func (c *checker) scenario(keyPath string, sc *Scenario) {
 	names, known := sc.Variables()
 	for i, name := range names {
 		if hasMeaning(name) || !varForm.MatchString(name) {
-			names[i] = fmt.Sprintf("misnamed%d", i) // the error is reported where it is set
+			names[i] = fmt.Sprintf("%s%d", misnamed, i) // the error is reported where it is set
 		}
 	}
 	used := false
@@ -249,13 +250,21 @@ func (c *checker) parse(keyPath string, s *scene, in string, modes bool) *templa
 	return t
 }
 
+// misnamed begins the names that replace invalid ones, which no message shows.
+const misnamed = "misnamed"
+
+var misnames = lazyregexp.New(misnamed + `[0-9]+, `)
+
 // misread reports the error of a text. For paths, it suggests no escaped braces, which they cannot
 // contain.
 func (c *checker) misread(keyPath string, err error, path bool) {
-	var e *template.Error
-	switch {
-	case !errors.As(err, &e):
+	e, is := errors.AsType[*template.Error](err)
+	if !is {
 		c.Wrong(keyPath, "", "%v", err)
+		return
+	}
+	hint := misnames.ReplaceAllString(e.Hint, "")
+	switch {
 	case e.Text == "{"+mode+"}":
 		c.Wrong(
 			keyPath,
@@ -263,9 +272,9 @@ func (c *checker) misread(keyPath string, err error, path bool) {
 			"{mode} has no value here",
 		)
 	case path || e.Literal == "":
-		c.Wrong(keyPath, e.Hint, "%s: %s", e.Text, e.Problem)
+		c.Wrong(keyPath, hint, "%s: %s", e.Text, e.Problem)
 	default:
-		c.Wrong(keyPath, e.Hint+" The text itself is "+e.Literal, "%s: %s", e.Text, e.Problem)
+		c.Wrong(keyPath, hint+" The text itself is "+e.Literal, "%s: %s", e.Text, e.Problem)
 	}
 }
 

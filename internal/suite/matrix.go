@@ -23,8 +23,9 @@ type Matrix struct {
 const (
 	// rowsOfMatrix limits the targets of a matrix, because each is started in every block.
 	rowsOfMatrix = 64
-	// nameMax is the length that ownForm permits.
-	nameMax = 32
+	// nameMax is the longest name of a row, which names up to four axes. Labels of Kubernetes and
+	// parts of host names have the same limit (RFC 1123).
+	nameMax = 63
 	// connectionsAxis and bodyAxis are the axes of those keys.
 	connectionsAxis = "connections"
 	bodyAxis        = "body"

@@ -225,7 +225,7 @@ suites: {one: {targets: [app]}}
 		"env: {1X: [1]}":    `env "1X" does not have the form of "GOGC"`,
 		"env: {X: [" + strings.Repeat("1, ", 64) + "1]}": "with the axis X, the matrix makes " +
 			"65 targets",
-		"env: {X: [" + strings.Repeat("1", 30) + "]}": "is longer than 32 characters",
+		"env: {X: [" + strings.Repeat("1", 58) + "]}": "is longer than 63 characters",
 	} {
 		if _, err := read(matrix); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: it says %v, want %q", matrix, err, want)

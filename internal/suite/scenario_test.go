@@ -17,6 +17,29 @@ requests:
   - request: GET /owners/{id}
 `
 
+// Objectives on routes name requests of every scenario, and messages show no invented names.
+func TestNamesInMessages(t *testing.T) {
+	check := func(objective, want string) {
+		t.Helper()
+		_, err := suite.Read("s.yaml", []byte("name: x\ncontract: hello\nscenarios:\n"+
+			"  - {name: a, requests: [{request: GET /a}, {request: GET /b, name: b}]}\n"+
+			"  - {name: m, requests: [{request: 'GET /{mode}'}, {request: GET /b, name: b}]}\n"+
+			"loads: [{name: c, model: capacity, slo: '"+objective+"'}]\n"))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", objective, err, want)
+		}
+	}
+	check(`route "GET /nosuch" p99<5ms`, "s.yaml:6: scenario a: objective \"route GET /nosuch "+
+		"p99<5ms\": the load has no such route; there are GET /a, b in ")
+	check("route b p99<5ms", "")
+	_, err := suite.ReadScenario("s.yaml", []byte("name: x\nflow: true\nrequests:\n"+
+		"  - {request: GET /, extract: {Up: {json: a}}}\n  - {request: 'GET /{v}'}\n"))
+	if err == nil || strings.Contains(err.Error(), "misnamed") ||
+		!strings.Contains(err.Error(), "known are key, ") {
+		t.Error(err)
+	}
+}
+
 // A scenario in a file of its own is read like one of a suite.
 func TestReadScenario(t *testing.T) {
 	got, err := suite.ReadScenario("testdata/s.yaml", []byte(alone))

@@ -222,9 +222,14 @@ func NotEmpty(fs *pflag.FlagSet) error {
 	return nil
 }
 
+// unwritten lists suffixes of formats that no verb writes.
+var unwritten = strings.Fields(`pdf xls xlsx ods doc docx odt ppt pptx xml yaml yml toml tsv ndjson
+	jsonl tex rst adoc png jpg jpeg gif webp zip gz tgz zst db sqlite hlog pb`)
+
 // FollowSuffix sets --format by the suffix of --output, for all verbs that have both, unless
-// --format is given. An unknown suffix leaves the default. A suffix of a format that the verb
-// cannot write is an error, because otherwise only a later program would find out.
+// --format is given. An unknown suffix leaves the default. The suffix of a format that the verb
+// cannot write, or that no verb writes, is an error, because otherwise only a later program would
+// find out.
 func FollowSuffix(fs *pflag.FlagSet) error {
 	formatName, out := fs.Lookup("format"), fs.Lookup("output")
 	if formatName == nil || out == nil || formatName.Changed {
@@ -232,7 +237,7 @@ func FollowSuffix(fs *pflag.FlagSet) error {
 	}
 	suffix := strings.ToLower(filepath.Ext(out.Value.String()))
 	want := format.FormatOf(suffix)
-	if want == "" {
+	if want == "" && !slices.Contains(unwritten, strings.TrimPrefix(suffix, ".")) {
 		return nil
 	}
 	if err := formatName.Value.Set(want); err != nil {

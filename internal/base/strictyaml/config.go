@@ -116,6 +116,9 @@ func placed(file string, data []byte, err error) *Error {
 	out := &Error{File: file, Problem: err.Error()}
 	if place, is := errors.AsType[yaml.Error](err); is {
 		out.Problem = place.GetMessage()
+		if strings.HasPrefix(out.Problem, "',' or '}' must be") {
+			out.Hint = "put quotes around a value that contains braces or a comma, such as '{port}'"
+		}
 		if t := place.GetToken(); t != nil && t.Position != nil {
 			out.Line = t.Position.Line
 			out.Source = line(data, out.Line)

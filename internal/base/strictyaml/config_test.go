@@ -60,6 +60,9 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 	check("a key without a value", "inner: [{connections: 1,5}]\n",
 		`s.yaml:1: unknown key "5" in "inner: [{connections: 1,5}]"; `+
 			`known keys are connections`)
+	check("braces within braces", "inner: [{connections: x {port}}]\n", `s.yaml:1: ',' or '}' `+
+		`must be specified in "inner: [{connections: x {port}}]"; put quotes around a value that `+
+		`contains braces or a comma, such as '{port}'`)
 	check("broken", "name: [a\n", `s.yaml:1: sequence end token ']' not found in "name: [a"`)
 }
 

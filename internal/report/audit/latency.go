@@ -48,7 +48,7 @@ func checkOrder(r *Row, _ []Value) (hit, bool) {
 	all := slices.Concat(least, r.points(), most)
 	for _, order := range [][]point{all, slices.Concat(mean, most), slices.Concat(least, mean)} {
 		for i := 1; i < len(order); i++ {
-			if a, b := order[i-1], order[i]; a.span().lo > b.span().hi*(1+roundingShare) {
+			if a, b := order[i-1], order[i]; exceeds(a.Value, b.Value) {
 				return hit{severity: Contradiction, line: b.Line,
 					arithmetic: fmt.Sprintf(
 						"%s %s is above %s %s",
@@ -62,6 +62,16 @@ func checkOrder(r *Row, _ []Value) (hit, bool) {
 		}
 	}
 	return hit{}, len(all) > 1 || len(mean) > 0 && len(all) > 0
+}
+
+// exceeds reports whether a is above b also before rounding. Values with the same last digit are
+// printed by one rule, which moves both in one direction or each by half a unit.
+func exceeds(a, b Value) bool {
+	lo := a.span().lo
+	if a.Slack == b.Slack {
+		lo = a.V
+	}
+	return lo > b.span().hi*(1+roundingShare)
 }
 
 // roundingShare covers histograms of two digits and different ways of rounding.

@@ -167,6 +167,10 @@ func TestDistributionRules(t *testing.T) {
 	check("order", "contradiction: min 4ms is above mean 1ms", "min: 4ms", "mean: 1ms")
 	check("order", "fine", "p99: 2.0ms", "max: 1.9ms") // rounded
 	check("order", "unchecked", "p99: 2.0ms")
+	check("order", "contradiction: p50 12ms is above p99 10ms", "p50: 12ms", "p99: 10ms")
+	check("order", "contradiction: p50 1.2ms is above p99 1.0ms", "p50: 1.2ms", "p99: 1.0ms")
+	check("order", "fine", "p50: 11ms", "p99: 10ms") // both may be 10.5, or 10.99 and 11.0
+	check("order", "fine", "p50: 3ms", "p99: 2.1ms") // 3 may be rounded up
 
 	// .5 × 0 + .49 × 2 + .01 × 10 = 1.08 ms at least
 	check("mean", "fine", "mean: 1.80ms", "p50: 2.00ms", "p99: 10.0ms", "max: 50ms")

@@ -40,6 +40,10 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 	if err != nil {
 		return "", err
 	}
+	if _, err := service.Git(ctx, s.Dir, "cat-file", "-e", id+":"+inside); err != nil {
+		return "", s.wrong("--git "+way.Git, fmt.Errorf("the revision has no folder %s; run prony "+
+			"in a folder that it has", inside))
+	}
 	to := filepath.Join(dir, id[:12])
 	from := &service.Checkout{Repo: top, Commit: id, Inside: strings.Trim(inside, "/"), At: to}
 	notes := s.changed(ctx, way.Git, id)

@@ -28,11 +28,15 @@ func TestAbsentRevisions(t *testing.T) {
 	git(at, "clone", "-q", "--depth", "1", "file://"+whole, shallow)
 	git(at, "clone", "-q", whole, "all")
 	git(at, "clone", "-q", "--bare", whole, "bare")
+	if err := os.Mkdir(filepath.Join(whole, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ dir, revision, want string }{
 		{"whole", "nothing", "with the revision nothing (git rev-parse: exit status 1)"},
 		{"shallow", "HEAD~1", "a shallow clone: get its history with git fetch --unshallow"},
 		{"all", "older", "; did you mean origin/older?"},
 		{"bare", "main", "is a bare repository; run prony in a clone of it"},
+		{"whole/sub", "main", "the revision has no folder sub/; run prony in a folder that it has"},
 		{".", "main", "not a git repository"},
 	} {
 		s := Source{Dir: filepath.Join(at, c.dir), Way: Revision{Git: c.revision}}

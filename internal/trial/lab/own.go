@@ -25,12 +25,14 @@ import (
 // Services clones the revisions that sources name, and makes a service of each. ready is the path
 // that answers 200 once they serve; with "" or "-", the first connection counts. A startup that is
 // longer than the default bound also applies to trials. Builds use the project's cache from now on.
-func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string,
+// Without a folder out of the results, it makes the folder for them, which must be writable.
+func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready, out string,
 	startup time.Duration) (Catalog, error) {
 	dir := filepath.Join(l.Root, record.Kept)
-	if slices.ContainsFunc(sources, func(s adhoc.Source) bool { return len(s.Steps) > 0 }) {
+	builds := slices.ContainsFunc(sources, func(s adhoc.Source) bool { return len(s.Steps) > 0 })
+	if builds || out != "" { // otherwise the project's own folder is writable
 		cached, err := cache.Project(ctx, l.Root, clock.Wall())
-		if err != nil {
+		if err != nil && builds {
 			return nil, err
 		}
 		l.Cache = cached
@@ -57,7 +59,11 @@ func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string
 	if _, created := os.Stat(dir); err != nil && created != nil {
 		return nil, err // a refused command leaves no files
 	}
-	return services, errors.Join(err, record.Keep(dir))
+	if failed := record.Keep(dir); out == "" && failed != nil {
+		err = errors.Join(err, fmt.Errorf("%w; make the folder writable, or choose another one "+
+			"for the results with --out", failed))
+	}
+	return services, err
 }
 
 // hostOf returns the host name for requests to a service; empty: its address.

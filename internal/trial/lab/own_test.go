@@ -2,10 +2,13 @@ package lab
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"prony.example/internal/base/cache"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial"
@@ -21,7 +24,7 @@ func TestServices(t *testing.T) {
 		got, err := l.Services(t.Context(), []adhoc.Source{
 			{Way: adhoc.Command("/bin/sleep 1"), Dir: l.Root},
 			{Name: "second", Way: adhoc.Command("/bin/sleep 2"), Dir: l.Root, Again: true}},
-			ready, startup)
+			ready, "", startup)
 		if err != nil || len(got) != 2 || len(heard.lines) > 0 {
 			t.Fatalf("services %v, error %v, said %q", got, err, heard.lines)
 		}
@@ -34,6 +37,23 @@ func TestServices(t *testing.T) {
 	}
 	check(0, trial.ReadyBound, "/ready", "/ready")
 	check(2*trial.ReadyBound, 2*trial.ReadyBound, "-", "")
+}
+
+// TestServicesInUnwritableFolder checks that results in another folder need no folder here.
+func TestServicesInUnwritableFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file") // below it no folder can be made
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(cache.Env, t.TempDir())
+	l := &Lab{Root: file, Tell: &listener{}}
+	if _, err := l.Services(t.Context(), nil, "", "elsewhere", 0); err != nil {
+		t.Errorf("with --out: %v", err)
+	}
+	if _, err := l.Services(t.Context(), nil, "", "", 0); err == nil ||
+		!strings.Contains(err.Error(), "choose another one for the results with --out") {
+		t.Errorf("without --out: %v", err)
+	}
 }
 
 // TestFill checks what a comparison takes from its sources: the protocol of their URLs, whether one

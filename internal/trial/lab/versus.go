@@ -115,7 +115,7 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	if err := errors.Join(c.adopt(), c.fill()); err != nil {
 		return err
 	}
-	services, err := l.Services(ctx, c.Sources, c.Ready, c.Startup)
+	services, err := l.Services(ctx, c.Sources, c.Ready, c.Out, c.Startup)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ func stamps(dir string) map[string]stamp {
 			}
 			return nil
 		}
-		if info, err := d.Info(); err == nil && d.Type().IsRegular() {
+		if info, err := d.Info(); err == nil && d.Type().IsRegular() && !isOutput(info) {
 			name, _ := filepath.Rel(dir, path) // below dir, so there is no error
 			out[name] = stamp{info.Size(), info.ModTime()}
 		}
@@ -49,6 +50,19 @@ func stamps(dir string) map[string]stamp {
 		return nil
 	})
 	return out
+}
+
+// outputs are Prony's standard output and error.
+var outputs = []string{"/proc/self/fd/1", "/proc/self/fd/2"}
+
+// isOutput reports whether a file is Prony's own standard output or error, redirected to it.
+func isOutput(info fs.FileInfo) bool {
+	for _, name := range outputs {
+		if opened, err := os.Stat(name); err == nil && os.SameFile(info, opened) {
+			return true
+		}
+	}
+	return false
 }
 
 // watch notes the files of a target that has no fresh copy of its folder in each start, and returns

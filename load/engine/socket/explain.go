@@ -130,6 +130,11 @@ func Explain(err error, unanswered bool) error {
 
 func explained(err error, unanswered bool) (Fault, bool) {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		op, isOp := errors.AsType[*net.OpError](err)
+		if number == syscall.EINVAL && isOp && op.Net == "unix" {
+			return Fault{Options, "the path of the Unix socket is too long; use a path of at " +
+				"most 107 bytes (103 on macOS)", nil}, true
+		}
 		f, ok := numbers[number]
 		return f, ok
 	}

@@ -41,6 +41,8 @@ func TestExplain(t *testing.T) {
 	check(syscall.EACCES, false, Machine, "forbids the connection")
 	check(syscall.ENOBUFS, false, Machine, "no memory")
 	check(syscall.EINVAL, false, Options, "needs a zone")
+	_, long := net.Dial("unix", "/tmp/"+strings.Repeat("x", 110))
+	check(long, false, Options, "the path of the Unix socket is too long (invalid argument); use")
 	check(syscall.ECONNREFUSED, false, Service, "connection refused")
 	check(syscall.ECONNRESET, false, Service, "connection reset")
 	check(io.EOF, false, Service, "EOF")

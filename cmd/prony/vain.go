@@ -1,0 +1,26 @@
+package main
+
+import (
+	"strings"
+
+	"prony.example/internal/base/cli"
+)
+
+// vain are flags that have no effect beside others, if is; hint says what they need.
+type vain struct {
+	is    bool
+	flags string
+	hint  string
+}
+
+// refuse returns a usage error for the first given flag that has no effect.
+func refuse(given func(string) bool, rows ...vain) error {
+	for _, row := range rows {
+		for name := range strings.FieldsSeq(row.flags) {
+			if row.is && given(name) {
+				return cli.Usagef("--%s needs %s", name, row.hint)
+			}
+		}
+	}
+	return nil
+}
