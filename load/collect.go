@@ -102,7 +102,6 @@ func (l *Ledger) cost() record.Gen {
 func (r *run) merged() (total *book, sum, busiest threadUsage) {
 	total = r.workers[0].book
 	for i, w := range r.workers {
-		w.book.settle()
 		u := w.book.cpuClose.minus(w.book.cpuOpen)
 		sum.cpuNs += u.cpuNs
 		sum.delayNs += u.delayNs

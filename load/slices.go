@@ -323,7 +323,6 @@ func (l *Loader) Reconnects() (n int64) {
 func (l *Loader) ResponseTimes() (all, punctual record.Dist) {
 	h, least := newHist(), newHist()
 	for _, w := range l.run.workers {
-		w.book.settle()
 		h.Merge(w.book.response)
 		least.Merge(w.book.punctual)
 	}
