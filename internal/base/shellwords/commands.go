@@ -32,8 +32,10 @@ var errTypographic = errors.New("a typographic quote, dash or space, such as “
 
 // Commands returns the simple commands of a Bash script, or of lines for cmd.exe, which it
 // recognizes by their carets. A word has what the function returns for an expansion, such as
-// $NAME, ${NAME} or $(command), in its place.
-func Commands(script string, expansion func(source string) string) (out []Command, err error) {
+// $NAME, ${NAME} or $(command), in its place. The function receives the value of a variable, if the
+// script assigns it one.
+func Commands(script string, expansion func(source, value string) string) (out []Command,
+	err error) {
 	if (ofCmd.MatchString(script) || doubled.MatchString(script)) &&
 		!backslash.MatchString(script) {
 		return cmdCommands(script), nil
@@ -43,9 +45,7 @@ func Commands(script string, expansion func(source string) string) (out []Comman
 	if err != nil {
 		return nil, err
 	}
-	source := func(p syntax.WordPart) string {
-		return expansion(script[p.Pos().Offset():p.End().Offset()])
-	}
+	source := variablesOf(file, script, expansion).expand
 	texts := inputs(file, source)
 	read := func(call *syntax.CallExpr) (c Command) {
 		c.Input = texts[call]

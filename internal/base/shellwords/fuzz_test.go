@@ -57,7 +57,10 @@ func FuzzCommands(f *testing.F) {
 		var all []Command
 		var err error
 		testsets.Allocates(t, 64<<20+20_000*uint64(len(text)), func() {
-			all, err = Commands(text, func(string) string { return "" })
+			all, err = Commands(text, func(string, string) string { return "" })
+			if err == nil { // with values, too
+				_, err = Commands(text, func(_, value string) string { return value })
+			}
 		})
 		if err != nil {
 			return

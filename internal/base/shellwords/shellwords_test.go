@@ -49,7 +49,7 @@ func TestSplit(t *testing.T) {
 func TestCommands(t *testing.T) {
 	check := func(script string, want string) {
 		t.Helper()
-		named := func(source string) string {
+		named := func(source, _ string) string {
 			if name := strings.Trim(source, "${}"); name != "" && strings.ToUpper(name) == name &&
 				!strings.ContainsAny(name, " (:1") {
 				return "<" + name + ">"
@@ -84,7 +84,7 @@ func TestCommands(t *testing.T) {
 func TestOtherShells(t *testing.T) {
 	check := func(script string, want string) {
 		t.Helper()
-		got, err := shellwords.Commands(script, func(source string) string { return source })
+		got, err := shellwords.Commands(script, func(source, _ string) string { return source })
 		var text []string
 		for _, c := range got {
 			text = append(text, fmt.Sprintf("%q%s", c.Words, c.Problem))
@@ -136,5 +136,24 @@ func TestEscapes(t *testing.T) {
 	for _, half := range []string{`\ud83d`, `\ud83da\ude00`, `\ude00\ud83d`, `\ud83d\n`,
 		`\ud83d\ud83d`, `\ud83d\u0041`} {
 		check(half, `half a character (such as \ud83d) in $'…'`)
+	}
+}
+
+// TestValues checks that the values of variables cannot grow without bounds.
+func TestValues(t *testing.T) {
+	var script strings.Builder
+	script.WriteString("A0=12345678\n")
+	for i := range 60 {
+		fmt.Fprintf(&script, "A%d=$A%d$A%d\nrun $A%d\n", i+1, i, i, i+1)
+	}
+	got, err := shellwords.Commands(script.String(), func(_, value string) string { return value })
+	size := 0
+	for _, c := range got {
+		for _, w := range c.Words {
+			size += len(w)
+		}
+	}
+	if err != nil || size > 1<<22 {
+		t.Errorf("%d bytes, %v", size, err)
 	}
 }

@@ -1,6 +1,9 @@
 package importer
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // The length of a body says whether a recorder has unescaped the fields of a form.
 func TestHAREscapedFields(t *testing.T) {
@@ -70,6 +73,32 @@ func TestCurlScripts(t *testing.T) {
 	check("cat <<E | curl"+in+"-d @-\nb\nE\n", post+"[b] "+jsonBody+
 		"\n~ 1: a command that is not curl is not run")
 	check("jq . a | curl"+in+"-d @-", left(Curl, "a body from a file; write it as bodyFile"))
+}
+
+// A variable that the script assigns once is its text; others have no value, and neither have
+// secrets.
+func TestCurlAssignments(t *testing.T) {
+	check := drafted(t, Curl)
+	const run = "\n~ 1: a command that is not curl is not run"
+	check("A=http://a/v1\ncurl $A/a", "GET /v1/a 1×200"+run)
+	check("export A='http://a/v1' B=\"$A/b\"\nf() { curl -s \"${B}/c?d\"; }", "GET /v1/b/c?d 1×200")
+	check("A=${1:-http://a/v1}\ncurl ${A}/a", "GET /v1/a 1×200"+run)
+	check(`export D='{"a": "b c"}'`+"\ncurl http://a/a -d \"$D\"",
+		`POST /a 1×200 [{"a": "b c"}] `+formBody)
+	check("export D='b c'\ncurl http://a/a -d@- <<E\n$D\nE", "POST /a 1×200 [b c] "+formBody)
+	const variable = "~ 1: the host is a variable: the path is one of the service's"
+	for _, script := range []string{"A=http://a/v1; A=http://a/v2\ncurl $A/a", "A+=/v1\ncurl $A/a",
+		"A=$(cat a)\ncurl $A/a", "A=(b c)\ncurl $A/a", "A=http://a/v1 curl $A/a", "A='b c'\ncurl $A/a",
+		"A=b; read A\ncurl $A/a", "A=b\nfor A in b c; do curl $A/a; done"} {
+		d, err := Options{Kind: Curl}.Read("f", []byte(script))
+		if got := sent(d, err); !strings.HasPrefix(got, "GET /a 1×200\n") ||
+			!strings.Contains(got, variable) {
+			t.Errorf("%s: %s", script, got)
+		}
+	}
+	check("export A=$B/v1\ncurl $A/a", "GET /v1/a 1×200\n"+variable)
+	check("export TOKEN=12345678\ncurl http://a/a -d a=$TOKEN", "POST /a 1×200 [a=${TOKEN}] "+
+		formBody+"\nTOKEN: a variable that has no value in the file")
 }
 
 // Lines of logs with something before a JSON object, and common ones of other orders.

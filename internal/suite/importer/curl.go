@@ -21,6 +21,7 @@ var (
 	assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 	curlName   = regexp.MustCompile(`(?i)^(.*[/\\])?curl(\.exe)?$`)
 	simpleName = regexp.MustCompile(`^\$\{?([A-Za-z_]\w*)\}?$`)
+	anyName    = regexp.MustCompile(`\w+`) // the first in an expansion
 	continued  = regexp.MustCompile(`[\\^]\r?\n?$`)
 	powerShell = regexp.MustCompile("(?m)^.*\\bcurl\\b.*[ \t]`\r?$")
 )
@@ -31,7 +32,10 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 			"cURL (bash)")
 	}
 	computed := map[string]string{} // holes of expansions, by source
-	commands, err := commandsOf(string(data), func(source string) string {
+	commands, err := commandsOf(string(data), func(source, value string) string {
+		if value != "" && !isSecret(anyName.FindString(source)) {
+			return value
+		}
 		if m := simpleName.FindStringSubmatch(source); m != nil {
 			return hole(strings.ToUpper(m[1]))
 		}
@@ -73,7 +77,8 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 
 // commandsOf are the commands of a script. A text that is none, such as Markdown, has those that
 // begin a line with curl, each to its end.
-func commandsOf(text string, expansion func(string) string) (out []shellwords.Command, err error) {
+func commandsOf(text string, expansion func(source, value string) string) (
+	out []shellwords.Command, err error) {
 	out, err = shellwords.Commands(text, expansion)
 	if err == nil && calls(out) >= len(curlLine.FindAllString(text, -1)) {
 		return out, nil
