@@ -105,6 +105,10 @@ type book struct {
 
 	punctual *hdrhistogram.Histogram // response time minus the bound of own delays
 
+	// Requests that left when they were due are recorded once, for several histograms: see settle.
+	prompts int64                   // of lag and ownLag
+	prompt  *hdrhistogram.Histogram // of response, service and punctual
+
 	flowTime *hdrhistogram.Histogram // nil: no flows
 	routes   []routeBook             // empty if there is only one route, because response covers it
 	shown    *part                   // since the last progress report; nil: nobody reads it
@@ -144,6 +148,7 @@ func newBook(g grid, usage func() threadUsage) *book {
 		openAt: never, closeAt: never, boundary: never, grid: g, usage: usage,
 		response: newHist(), service: newHist(), first: newHist(), lag: newHist(),
 		ownLag: newHist(), errored: newHist(), connectT: newHist(), punctual: newHist(),
+		prompt: newHist(),
 	}
 	b.intervals = make([]interval, g.count())
 	for i := range b.intervals {
@@ -242,12 +247,16 @@ func (b *book) sent(c *conn, now int64) {
 	if b.routes != nil {
 		b.routes[c.route.index].sent++
 	}
-	recordNs(b.lag, now-due)
-	if c.since > due {
-		b.waited++
-		due = c.since
+	if now == due {
+		b.prompts++
+	} else {
+		recordNs(b.lag, now-due)
+		if c.since > due {
+			b.waited++
+			due = c.since
+		}
+		recordNs(b.ownLag, now-due)
 	}
-	recordNs(b.ownLag, now-due)
 	if n := len(b.sample.Due); n < cap(b.sample.Due) {
 		c.sample = int32(n) + 1
 		b.sample.Due = append(b.sample.Due, c.due)
@@ -375,10 +384,14 @@ func (b *book) done(c *conn, now int64) {
 // took books how long a response took, or how long the request waited before it timed out. A
 // request that never left has no service time.
 func (b *book) took(c *conn, now int64) {
-	recordNs(b.response, now-c.due)
-	recordNs(b.punctual, now-c.due-c.late)
-	if !c.pending {
-		recordNs(b.service, now-c.sent)
+	if c.due == c.sent && c.late == 0 && !c.pending {
+		recordNs(b.prompt, now-c.due)
+	} else {
+		recordNs(b.response, now-c.due)
+		recordNs(b.punctual, now-c.due-c.late)
+		if !c.pending {
+			recordNs(b.service, now-c.sent)
+		}
 	}
 	if c.sample > 0 {
 		b.sample.Response[c.sample-1] = max(now-c.due, 1)
@@ -390,6 +403,18 @@ func (b *book) took(c *conn, now int64) {
 			recordNs(r.service, now-c.sent)
 		}
 	}
+}
+
+// settle adds what was recorded once to all histograms that it belongs to.
+func (b *book) settle() {
+	for _, h := range []*hdrhistogram.Histogram{b.response, b.service, b.punctual} {
+		h.Merge(b.prompt)
+	}
+	for _, h := range []*hdrhistogram.Histogram{b.lag, b.ownLag} {
+		_ = h.RecordValues(1, b.prompts) // 0 is recorded as 1, which is in range
+	}
+	b.prompt.Reset()
+	b.prompts = 0
 }
 
 // failed books a request that failed. A timeout enters the response times at its bound: the

@@ -51,6 +51,7 @@ func TestRequestsBelongToTheWindowByTheirDue(t *testing.T) {
 		c := &conn{due: due, sent: sent, first: done, out: make([]byte, 10)}
 		b.sent(c, sent)
 		b.done(c, done)
+		b.settle()
 		got := counts{scheduled: b.dueInWin, sent: b.sentInWin, done: b.doneInWin,
 			answered: b.answered}
 		if got != want {
@@ -79,6 +80,7 @@ func TestLagAndOwnLag(t *testing.T) {
 		t.Helper()
 		b := window()
 		b.sent(&conn{due: due, since: free}, sent)
+		b.settle()
 		if b.lag.Max() != lag || b.ownLag.Max() != own || b.waited != waited {
 			t.Errorf("due %d, free since %d, sent %d: lag %d, own %d, waited %d; want %d, %d, %d",
 				due, free, sent, b.lag.Max(), b.ownLag.Max(), b.waited, lag, own, waited)

@@ -2,11 +2,14 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
+	"prony.example/load/engine/http2"
 	"prony.example/load/engine/nethttp"
 	"prony.example/load/template"
 )
@@ -27,6 +30,11 @@ type Choice struct {
 // Set sets the engine of a load. It fails if the chosen engine is not available on this machine or
 // does not support the protocol or the network of the load.
 func (c Choice) Set(s *Spec) error {
+	if c.Speak != nil {
+		if err := carries(c.Speak.Protocol, s.Scenario.Requests); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !s.Network.IsZero() && !c.delays():
 		return errNoDelay
@@ -40,8 +48,7 @@ func (c Choice) Set(s *Spec) error {
 	default:
 		speak := *c.Speak
 		speak.Timeout = s.Timeout
-		var err error
-		if speak.Header, err = handshakeFields(speak.Protocol, s.Scenario.Requests); err != nil {
+		if err := handshake(&speak, s.Scenario.Requests); err != nil {
 			return err
 		}
 		useStack(s, speak)
@@ -62,26 +69,67 @@ var errNoDelay = fmt.Errorf("only the engine %s can delay the network: on Linux,
 	"HTTP/2 and gRPC over TCP, without or over TLS; remove the delay, or change engine or protocol",
 	Epoll)
 
-// handshakeFields returns the header fields of a WebSocket's opening request, which are those of
-// the first request of the load; nil for other protocols.
-func handshakeFields(protocol string, requests []Request) (http.Header, error) {
-	if protocol != nethttp.WS && protocol != nethttp.WSS || len(requests) == 0 {
-		return nil, nil
+// handshake sets path and header fields of a WebSocket's opening request, which are those of all
+// requests of the load. It does nothing for other protocols.
+func handshake(c *nethttp.Config, requests []Request) error {
+	if !isSocket(c.Protocol) || len(requests) == 0 {
+		return nil
 	}
-	out := http.Header{}
-	for _, h := range requests[0].Headers {
-		t, err := sent(h.Value, nil, true)
+	first := requests[0]
+	for _, r := range requests {
+		if r.Path != first.Path || !slices.Equal(r.Headers, first.Headers) {
+			return errors.New("a WebSocket opens at one path with the same header fields for all " +
+				"messages; put the differences into the bodies")
+		}
+	}
+	constant := func(subject, text string) (string, error) {
+		t, err := sent(text, nil, true)
 		if err != nil {
-			return nil, fmt.Errorf("header field %s of the WebSocket: %w", h.Name, err)
+			return "", fmt.Errorf("%s of the WebSocket: %w", subject, err)
 		}
 		value, fixed := t.Fixed()
 		if !fixed {
-			return nil, fmt.Errorf("header field %s has a placeholder, but a WebSocket sends its "+
-				"header fields only once, when it opens; write a constant", h.Name)
+			return "", fmt.Errorf("%s has a placeholder, but a WebSocket sends it only once, when "+
+				"it opens; write a constant", subject)
 		}
-		out.Add(h.Name, string(value))
+		return string(value), nil
 	}
-	return out, nil
+	path, err := constant("the path "+first.Path, first.Path)
+	if err != nil {
+		return err
+	}
+	c.Path, c.Header = path, http.Header{}
+	for _, h := range first.Headers {
+		value, err := constant("header field "+h.Name, h.Value)
+		if err != nil {
+			return err
+		}
+		c.Header.Add(h.Name, value)
+	}
+	return nil
+}
+
+func isSocket(protocol string) bool { return protocol == nethttp.WS || protocol == nethttp.WSS }
+
+// upgrading are the header fields that WebSockets set themselves (RFC 6455, section 4.1).
+var upgrading = []string{"connection", "upgrade", "sec-websocket-key", "sec-websocket-version"}
+
+// carries returns an error if requests have header fields that a protocol would not send.
+func carries(protocol string, requests []Request) error {
+	call := protocol == nethttp.GRPC || protocol == nethttp.GRPCS
+	for _, r := range requests {
+		for _, h := range r.Headers {
+			good := serial(protocol) || http2.Carries(h.Name, h.Value, call)
+			if isSocket(protocol) {
+				good = !slices.Contains(upgrading, strings.ToLower(h.Name))
+			}
+			if !good {
+				return fmt.Errorf("%s %s: %s does not have the header field %s, or sets it "+
+					"itself; leave it out", r.Method, r.Path, protocol, h.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // overEpoll reports whether the engine epoll can carry the protocol.

@@ -19,13 +19,14 @@ func (l *Ledger) Result() *Result {
 	windowNs := l.peaks.windowNs
 	out := record.Load{
 		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
-		Connections: int(s.Part.share(int64(s.Connections))) / max(s.Describe.Streams, 1),
+		Connections: int(s.Part.share(int64(s.links()))),
 		Streams:     s.Describe.Streams, Threads: int(sum.threads), Churn: s.Churn,
 		Seed: s.Seed, WindowNs: windowNs, LeadInNs: int64(s.Lead), DrainNs: int64(s.Drain),
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
-		Errors:         total.errors(), Reconnects: l.reconnects(), Retried: total.retried,
+		Errors:         total.errors(), Reconnects: s.reconnects(total.renewed),
+		Retried:        total.retried,
 		Early:          total.early,
 		InFlightMean:   float64(total.area) / float64(windowNs),
 		CarriedInMean:  float64(total.carriedNs) / float64(windowNs),
@@ -77,11 +78,11 @@ func (l *Ledger) Result() *Result {
 		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l, Sample: singles}
 }
 
-// reconnects returns how many connections were reopened. All streams of a shared connection report
-// its end, so it divides by their number.
-func (l *Ledger) reconnects() int64 {
-	streams := int64(max(l.spec.Describe.Streams, 1))
-	return (l.total.renewed + streams - 1) / streams
+// reconnects returns how many connections were reopened, of so many streams. All streams of a
+// connection report its end.
+func (s *Spec) reconnects(renewed int64) int64 {
+	streams := int64(max(s.Describe.Streams, 1))
+	return (renewed + streams - 1) / streams
 }
 
 // cost returns what it cost the generator to send the load.
@@ -101,6 +102,7 @@ func (l *Ledger) cost() record.Gen {
 func (r *run) merged() (total *book, sum, busiest threadUsage) {
 	total = r.workers[0].book
 	for i, w := range r.workers {
+		w.book.settle()
 		u := w.book.cpuClose.minus(w.book.cpuOpen)
 		sum.cpuNs += u.cpuNs
 		sum.delayNs += u.delayNs

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 )
@@ -18,7 +19,7 @@ func TestOrderOfCookies(t *testing.T) {
 		if want != "" {
 			want = "Cookie: " + want + "\r\n"
 		}
-		if got := string(j.field(nil, []byte(path))); got != want {
+		if got := string(j.field(nil, []byte(path), time.Unix(1e9, 0))); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
@@ -34,4 +35,19 @@ func TestOrderOfCookies(t *testing.T) {
 		take("/", fmt.Sprintf("Set-Cookie: n%d=x; Path=/n\r\n", i))
 	}
 	check("/api/x", "")
+}
+
+// A cookie is sent until it expires; Max-Age decides before Expires (RFC 6265, section 5.3).
+func TestCookiesExpire(t *testing.T) {
+	var j jar
+	at := func(s int64) time.Time { return time.Unix(1e9+s, 0).UTC() }
+	expires := "; Expires=" + at(60).Format(http.TimeFormat)
+	j.take([]byte("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=30\r\nSet-Cookie: b=2"+expires+
+		"\r\nSet-Cookie: c=3; Max-Age=90"+expires+"\r\nSet-Cookie: d=4\r\n"), []byte("/"), at(0))
+	for s, want := range map[int64]string{29: "a=1; b=2; c=3; d=4", 31: "b=2; c=3; d=4",
+		61: "c=3; d=4", 91: "d=4"} {
+		if got := string(j.field(nil, []byte("/"), at(s))); got != "Cookie: "+want+"\r\n" {
+			t.Errorf("after %d s: %q, want %s", s, got, want)
+		}
+	}
 }

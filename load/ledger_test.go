@@ -178,6 +178,19 @@ func TestTornMessages(t *testing.T) {
 	}
 }
 
+// A service's text of any bytes and length, such as a gRPC message, does not spoil the books.
+func TestTextsOfServices(t *testing.T) {
+	for _, text := range []string{"caf\xe9", strings.Repeat("ä", wordMax/2) + "ä", "x" +
+		strings.Repeat("ä", wordMax)} {
+		w := &writer{}
+		w.word(text)
+		r := &reader{b: w.b}
+		if got := r.word(); r.end() != nil || len(got) < 4 || got[:3] != text[:3] {
+			t.Errorf("%.10q... became %.10q..., %v", text, got, r.err)
+		}
+	}
+}
+
 // Messages of two generators are added only if the sums fit.
 func TestMoreThanAddsUp(t *testing.T) {
 	s := shared(record.Open)

@@ -80,6 +80,9 @@ type Result struct {
 // config is shared by the workers and read-only once the load starts.
 type config struct {
 	threads   int // of all parts
+	links     int // connections of all parts
+	streams   int // of a connection
+	last      int // of the last connection
 	timeoutNs int64
 	users     *Users
 	churn     int32
@@ -130,7 +133,11 @@ func (s Spec) ready(ctx context.Context) (*run, error) {
 			return nil, err
 		}
 	}
-	p, err := compile(s.Scenario, orElse(s.Host, address.WithoutZone(s.Address.String())),
+	if s.Churn > 0 && s.Describe.Streams > 1 {
+		return nil, errors.New("churn renews only connections with one request at a time; leave " +
+			"out churn or the streams")
+	}
+	p, err := compile(s.Scenario, cmp.Or(s.Host, address.WithoutZone(s.Address.String())),
 		strconv.Itoa(int(s.Address.Port())), s.Seed)
 	if err != nil {
 		return nil, err
@@ -149,8 +156,25 @@ func (s *Spec) called() string {
 	return "load " + s.Name
 }
 
+// links returns the number of connections of all parts: Connections counts their streams.
+func (s *Spec) links() int {
+	streams := max(s.Describe.Streams, 1)
+	return (s.Connections + streams - 1) / streams
+}
+
+// slots returns how many streams thread i of all threads has. Threads share whole connections; only
+// the last connection can have fewer streams than the others.
+func (s *Spec) slots(i, threads int) int {
+	links, streams := s.links(), max(s.Describe.Streams, 1)
+	n := int(share(int64(links), i, threads)) * streams
+	if (links-1)%threads == i {
+		n -= links*streams - s.Connections
+	}
+	return n
+}
+
 // threads returns the number of threads of each part.
-func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections/s.Part.of()) }
+func (s *Spec) threads() int { return max(min(len(s.Cores), s.links()/s.Part.of()), 1) }
 
 // check rejects specs of impossible loads, and of loads that this process cannot send.
 func (s *Spec) check() error {
@@ -258,30 +282,20 @@ type run struct {
 
 func (r *run) do(ctx context.Context) (*Result, error) {
 	n := r.spec.threads()
-	r.cfg = config{
-		threads: n * r.spec.Part.of(), timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
-		churn:  int32(min(r.spec.Churn, math.MaxInt32)),
-		plain:  r.spec.Model == record.Closed && r.spec.Users == nil,
-		trace:  newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
-		serial: serial(r.spec.Describe.Protocol),
-		start:  never, openAt: never, closeAt: never, endAt: never,
-	}
+	r.cfg = r.spec.config(n)
+	r.cfg.trace = newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed)
 	r.lives = make([]live, n)
 	r.workers = make([]*worker, n) // never reallocated: the threads read it
 	r.errs = make([]error, n)
 	r.begin = make(chan struct{})
-	most, id := r.most(), r.spec.Part.thread
 	for i := range n {
-		conns := int(share(int64(r.spec.Connections), id(i), r.cfg.threads))
-		w := newWorker(&r.cfg, r.plan, id(i), conns, max(conns, int(share(int64(most), i, n))))
-		w.live = &r.lives[i]
-		w.remaining = share(r.spec.Requests, id(i), r.cfg.threads)
-		r.workers[i] = w
+		r.employ(i, n)
 		r.connected.Add(1)
 		r.finished.Add(1)
 		go r.work(i)
 	}
 	r.connected.Wait()
+	makeRoom()
 	err := r.firstError()
 	if err == nil {
 		err = r.setTimes(ctx)
@@ -301,6 +315,32 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.ledger().Result(), nil
+}
+
+// config returns what n threads of each part share.
+func (s *Spec) config(n int) config {
+	links, streams := s.links(), max(s.Describe.Streams, 1)
+	return config{
+		threads: n * s.Part.of(), timeoutNs: int64(s.Timeout), users: s.Users,
+		links: links, streams: streams, last: s.Connections - (links-1)*streams,
+		churn:  int32(min(s.Churn, math.MaxInt32)),
+		plain:  s.Model == record.Closed && s.Users == nil,
+		serial: serial(s.Describe.Protocol),
+		start:  never, openAt: never, closeAt: never, endAt: never,
+	}
+}
+
+// employ makes the worker of thread i of n.
+func (r *run) employ(i, n int) {
+	id := r.spec.Part.thread(i)
+	conns := r.spec.slots(id, r.cfg.threads)
+	most := conns
+	if r.cfg.streams == 1 {
+		most = max(conns, int(share(int64(r.most()), i, n)))
+	}
+	w := newWorker(&r.cfg, r.plan, id, conns, most)
+	w.live, r.workers[i] = &r.lives[i], w
+	w.remaining = share(r.spec.Requests, id, r.cfg.threads)
 }
 
 // filesLeft is the number of file descriptors that are not for connections.

@@ -3,6 +3,7 @@
 package load
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func priority() string {
 	if err != nil {
 		return "unknown"
 	}
-	name := orElse(policies[a.Policy], "policy "+strconv.Itoa(int(a.Policy)))
+	name := cmp.Or(policies[a.Policy], "policy "+strconv.Itoa(int(a.Policy)))
 	switch a.Policy {
 	case unix.SCHED_FIFO, unix.SCHED_RR:
 		return name + " " + strconv.Itoa(int(a.Priority))

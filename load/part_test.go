@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,4 +169,69 @@ func TestMostConnections(t *testing.T) {
 	check(Spec{Model: record.Open, Connections: 8, Most: math.MaxInt}, left)
 	check(Spec{Model: record.Open, Connections: 8, Most: 9,
 		Describe: EngineInfo{Streams: 2}}, 8)
+}
+
+// Threads share whole connections, each with all its streams. Users have the same numbers as
+// without threads.
+func TestThreadsShareConnections(t *testing.T) {
+	check := func(slots, streams, threads, connections int, want ...int) {
+		t.Helper()
+		w := &world{serve: after(time.Millisecond)}
+		r := good(t, w, Spec{Model: record.Closed, Connections: slots, Cores: make([]int, threads),
+			Describe: EngineInfo{Protocol: "HTTP/2", Streams: streams},
+			Users:    users(pace.Flat(float64(slots)), Think{Kind: "constant", Lo: time.Minute})})
+		var got []int
+		for _, e := range w.engines {
+			got = append(got, len(e.slots))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) || r.Connections != connections || r.Scheduled != int64(slots) {
+			t.Errorf("%d streams of %d on a connection, %d threads: %d, %d connections, %d users",
+				slots, streams, threads, got, r.Connections, r.Scheduled)
+		}
+	}
+	check(64, 16, 3, 4, 16, 16, 32)
+	check(15, 10, 1, 2, 15)
+	check(15, 10, 2, 2, 5, 10)
+	check(15, 5, 2, 3, 5, 10)
+	check(5, 10, 2, 1, 5)
+	check(5, 1, 2, 5, 2, 3)
+}
+
+// Users spread over all connections before two share one.
+func TestUsersSpreadOverConnections(t *testing.T) {
+	check := func(slots, streams, threads, active int, want ...int) {
+		t.Helper()
+		w := &world{serve: after(time.Millisecond)}
+		good(t, w, Spec{Model: record.Closed, Connections: slots, Cores: make([]int, threads),
+			Describe: EngineInfo{Protocol: "HTTP/2", Streams: streams}, Users: users(
+				pace.Flat(float64(active)), Think{Kind: "constant", Lo: time.Minute})})
+		var got []int // users by connection
+		for _, e := range w.engines {
+			byConn := make([]int, (len(e.slots)+streams-1)/streams)
+			for i := range e.slots {
+				byConn[i/streams] += e.slots[i].onConn // requests, one for each user
+			}
+			got = append(got, byConn...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d users, %d streams of %d, %d threads: %d by connection, want %d", active,
+				slots, streams, threads, got, want)
+		}
+	}
+	check(40, 10, 1, 4, 1, 1, 1, 1)
+	check(40, 10, 3, 6, 1, 1, 2, 2)
+	check(15, 10, 1, 15, 5, 10)
+	check(15, 10, 2, 12, 5, 7)
+	check(5, 1, 2, 3, 0, 0, 1, 1, 1)
+}
+
+// All streams of a connection report its end.
+func TestReconnectsOfSlices(t *testing.T) {
+	r := &run{spec: Spec{Describe: EngineInfo{Streams: 4}}, workers: []*worker{
+		{book: &book{renewed: 4}}, {book: &book{renewed: 5}}}}
+	if n := (&Loader{run: r}).Reconnects(); n != 3 {
+		t.Errorf("9 ends of streams are %d ends of connections with 4 each, want 3", n)
+	}
 }

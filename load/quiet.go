@@ -49,6 +49,14 @@ func hush(threads int) (leave func()) {
 	}
 }
 
+// makeRoom raises the memory limit, so that garbageMax of garbage fits beside what a load has
+// allocated before it begins. The books of a long load on several threads alone exceed garbageMax.
+func makeRoom() {
+	quiet.mu.Lock()
+	defer quiet.mu.Unlock()
+	debug.SetMemoryLimit(max(debug.SetMemoryLimit(-1), footprint()+garbageMax))
+}
+
 // footprint returns the memory that the Go runtime uses, in bytes.
 func footprint() int64 {
 	var m runtime.MemStats

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -51,6 +52,14 @@ type Scenario struct {
 	KeyLo    uint64 // keys are drawn from KeyLo..KeyHi
 	KeyHi    uint64
 	Zipf     float64 // exponent of their popularity, KeyLo the most popular; 0: uniform
+}
+
+// Steps returns the number of requests of a turn.
+func (s *Scenario) Steps() int {
+	if s.Flow {
+		return len(s.Requests)
+	}
+	return 1
 }
 
 // route is a compiled request with all that the hot loop needs.
@@ -113,8 +122,12 @@ type plan struct {
 	fixedMax int // bytes of the longest constant request
 }
 
-// keepMax bounds the bytes that are kept of a response's body for checks and extraction.
-const keepMax = 1 << 20
+// Bounds of the bytes that are kept of a response's body: for checks and extraction, and for the
+// text of an error.
+const (
+	keepMax    = 1 << 20
+	explainMax = 4 << 10
+)
 
 // compile compiles a scenario for requests with this Host to this port.
 func compile(s Scenario, host, port string, seed uint64) (*plan, error) {
@@ -162,7 +175,7 @@ func (p *plan) add(r Request, host string, setup bool) error {
 		return err
 	}
 	c := route{
-		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
+		name: cmp.Or(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
 		check: r.HasWant,
 		size:  r.WantSize, headOnly: r.Method == http.MethodHead, pauseNs: int64(r.Pause),
 		repeatable: slices.Contains(idempotent, r.Method),
@@ -266,7 +279,7 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 		fmt.Fprintf(&b, "Host: %s\r\n", host)
 	}
 	if r.Body != "" && !ownByName["content-type"] {
-		fmt.Fprintf(&b, "Content-Type: %s\r\n", orElse(r.Type, "text/plain"))
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", cmp.Or(r.Type, "text/plain"))
 	}
 	b.WriteString(fields.String())
 	c.sized = r.Body != "" || r.Method == http.MethodPost || r.Method == http.MethodPut
@@ -361,13 +374,6 @@ func (c *route) render(dst, scratch, field []byte, v *template.Values) []byte {
 	}
 	dst = append(dst, "\r\n"...)
 	return append(dst, body...)
-}
-
-func orElse(s, alternative string) string {
-	if s == "" {
-		return alternative
-	}
-	return s
 }
 
 // draw returns route and key of the k-th turn. They are pure functions of seed and k, so every

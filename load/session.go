@@ -163,7 +163,7 @@ func (p *plan) take(ctx context.Context, s *Spec, r *route, u *user, v *template
 	defer conn.Close() //nolint:errcheck // the response was read
 	var field []byte
 	if p.cookies {
-		field = u.jar.field(nil, r.path.Append(nil, v))
+		field = u.jar.field(nil, r.path.Append(nil, v), clock.Wall())
 	}
 	if err := conn.SetDeadline(clock.Wall().Add(s.Timeout)); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (p *plan) row(vars [][]byte, k uint64) {
 
 // who gives connection i the initial state of its user.
 func (w *worker) who(c *conn, i int) {
-	u := &w.plan.users[(w.id+i*w.cfg.threads)%len(w.plan.users)]
+	u := &w.plan.users[w.number(i)%len(w.plan.users)]
 	copy(c.vars, u.vars)
 	c.base = u.jar
 	c.jar = slices.Clone(u.jar)
@@ -262,17 +262,21 @@ func (w *worker) another(c *conn) {
 // jar holds the cookies of a user, oldest first.
 type jar []cookie
 
-type cookie struct{ name, value, path string }
+type cookie struct {
+	name, value, path string
+	end               time.Time // when it expires; zero: never
+}
 
 // field appends the Cookie header field for a path, if any cookie matches. Longer paths come first
 // (RFC 6265, 5.4): services take the first of two cookies with one name.
-func (j jar) field(dst, path []byte) []byte {
+func (j jar) field(dst, path []byte, now time.Time) []byte {
 	path, _, _ = bytes.Cut(path, []byte("?"))
 	began := false
 	for length, shorter := len(path)+1, 0; length > 0; length, shorter = shorter, 0 {
 		for i := range j {
 			c := &j[i]
-			if n := len(c.path); n > length || !under(path, c.path) {
+			n := len(c.path)
+			if n > length || !under(path, c.path) || !c.end.IsZero() && !now.Before(c.end) {
 				continue
 			} else if n < length {
 				shorter = max(shorter, n)
@@ -313,7 +317,7 @@ func (j *jar) take(head, path []byte, now time.Time) {
 		if err != nil {
 			continue // browsers also ignore it
 		}
-		c := cookie{set.Name, set.Value, set.Path}
+		c := cookie{set.Name, set.Value, set.Path, set.Expires}
 		if set.Quoted {
 			c.value = `"` + set.Value + `"`
 		}
@@ -323,8 +327,10 @@ func (j *jar) take(head, path []byte, now time.Time) {
 		i := slices.IndexFunc(*j, func(old cookie) bool {
 			return old.name == c.name && old.path == c.path
 		})
-		over := set.MaxAge < 0 ||
-			set.MaxAge == 0 && !set.Expires.IsZero() && set.Expires.Before(now)
+		if set.MaxAge > 0 {
+			c.end = now.Add(time.Duration(min(set.MaxAge, 1<<31)) * time.Second)
+		}
+		over := set.MaxAge < 0 || !c.end.IsZero() && c.end.Before(now)
 		switch {
 		case i >= 0 && over:
 			*j = slices.Delete(*j, i, i+1)
@@ -352,7 +358,7 @@ func folder(path []byte) string {
 // cookies.
 func (w *worker) jarred(c *conn, field []byte) []byte {
 	w.room = c.route.path.Append(w.room[:0], &w.values)
-	w.jars = c.jar.field(append(w.jars[:0], field...), w.room)
+	w.jars = c.jar.field(append(w.jars[:0], field...), w.room, clock.Wall())
 	if len(w.jars) == 0 {
 		return nil
 	}

@@ -114,21 +114,19 @@ func (l *Loader) connect() error {
 	r := l.run
 	n := r.spec.threads()
 	l.quiet = hush(n)
-	r.cfg = config{threads: n, timeoutNs: int64(r.spec.Timeout),
-		churn: int32(r.spec.Churn), plain: r.spec.Model == record.Closed,
-		serial: serial(r.spec.Describe.Protocol), sliced: true,
-		start: never, openAt: never, closeAt: never, endAt: never}
+	r.cfg = r.spec.config(n)
+	r.cfg.sliced = true
 	r.lives, r.workers, r.errs = make([]live, n), make([]*worker, n), make([]error, n)
 	l.calls, l.done = make([]chan struct{}, n), make(chan error, n)
 	for i := range n {
-		conns := int(share(int64(r.spec.Connections), i, n))
-		w := newWorker(&r.cfg, r.plan, i, conns, max(conns, int(share(int64(r.most()), i, n))))
-		w.live, r.workers[i], l.calls[i] = &r.lives[i], w, make(chan struct{})
+		r.employ(i, n)
+		l.calls[i] = make(chan struct{})
 		r.connected.Add(1)
 		l.ended.Add(1)
 		go l.work(i)
 	}
 	r.connected.Wait()
+	makeRoom()
 	if err := r.firstError(); err != nil {
 		l.Close()
 		return err
@@ -317,7 +315,7 @@ func (l *Loader) Reconnects() (n int64) {
 	for _, w := range l.run.workers {
 		n += w.book.renewed
 	}
-	return n
+	return l.run.spec.reconnects(n)
 }
 
 // ResponseTimes returns the response times over all open slices, and lower bounds of them without
@@ -325,6 +323,7 @@ func (l *Loader) Reconnects() (n int64) {
 func (l *Loader) ResponseTimes() (all, punctual record.Dist) {
 	h, least := newHist(), newHist()
 	for _, w := range l.run.workers {
+		w.book.settle()
 		h.Merge(w.book.response)
 		least.Merge(w.book.punctual)
 	}

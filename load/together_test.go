@@ -60,6 +60,20 @@ func TestTogetherFails(t *testing.T) {
 	}
 }
 
+// What a load allocates before it begins is no garbage: the collector, which would stop threads,
+// stays off until as much garbage exists as for a short load.
+func TestRoomForGarbage(t *testing.T) {
+	const others = 64 << 20 // what other tests may allocate meanwhile
+	good(t, &world{serve: after(time.Millisecond)}, Spec{Model: record.Closed, Connections: 1,
+		Requests: 1, Window: 24 * time.Hour, // its intervals have 190 MiB
+		Together: func(context.Context) (int64, error) {
+			if room := debug.SetMemoryLimit(-1) - footprint(); room < garbageMax-others {
+				t.Errorf("%d MiB of garbage fit below the limit, want %d", room>>20, garbageMax>>20)
+			}
+			return clock.Mono(), nil
+		}})
+}
+
 // Two loads at once: in any order, the garbage collector stays off until both have ended, and then
 // everything is as before.
 func TestHush(t *testing.T) {

@@ -44,9 +44,9 @@ func (w *worker) send(i int32, atNs int64) {
 	c.repeats = 0
 	w.expect(c)
 	w.link(i)
-	now := clock.Mono()
-	if now < atNs { // must not happen; a request cannot be sent before its cause
-		now = atNs
+	now := atNs
+	if !w.queues { // such an engine reports when the request leaves
+		now = max(clock.Mono(), atNs)
 	}
 	c.passed = now
 	if w.cfg.plain {
@@ -211,9 +211,14 @@ func (w *worker) unrequested(c *conn, now int64, b []byte) {
 // compare checks a piece of the body against the expected body. The first difference marks the
 // response as bad; reading continues, so that the connection stays usable.
 func (w *worker) compare(c *conn, body []byte) {
-	if (c.route.keep || c.resp.Status >= 400 && c.resp.Status != c.route.status) &&
-		len(c.retained)+len(body) <= keepMax {
-		c.retained = append(c.retained, body...)
+	most := 0
+	if c.route.keep {
+		most = keepMax
+	} else if c.resp.Status >= 400 && c.resp.Status != c.route.status {
+		most = explainMax
+	}
+	if room := most - len(c.retained); room > 0 {
+		c.retained = append(c.retained, body[:min(len(body), room)]...)
 	}
 	if !c.route.check || c.dirty {
 		return

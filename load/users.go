@@ -26,8 +26,7 @@ func (w *worker) resume(t timer, now int64) {
 	w.begin(t.slot, t.atNs, now)
 }
 
-// enlist starts each user when the profile's number of users reaches it. User i of all is on thread
-// i mod n, so every thread has its share at any moment.
+// enlist starts each user when the profile's number of users reaches it.
 func (w *worker) enlist() {
 	for i := range w.conns {
 		w.conns[i].task = spare
@@ -35,10 +34,19 @@ func (w *worker) enlist() {
 	}
 }
 
+// number returns the number of the user of connection i, or of stream i, among the users of all
+// threads. The first users have the first stream of each connection, and threads take turns by
+// connections, so every thread and every connection has its share at any moment.
+func (w *worker) number(i int) int {
+	c := w.cfg
+	link, stream := i/c.streams*c.threads+w.id, i%c.streams
+	return stream*c.links + link - max(stream-c.last, 0)
+}
+
 // join starts user i at the first moment, from an offset on, at which it is active.
 func (w *worker) join(i int, from int64) {
 	c := &w.conns[i]
-	u := i*w.cfg.threads + w.id
+	u := w.number(i)
 	atNs := w.cfg.users.Number.Next(u, from, false)
 	if atNs == pace.Never {
 		return
@@ -50,7 +58,7 @@ func (w *worker) join(i int, from int64) {
 // think pauses user i after a turn, or stops the user if the profile's number has dropped below it.
 func (w *worker) think(i int, now int64) {
 	c := &w.conns[i]
-	u := uint64(i*w.cfg.threads + w.id)
+	u := uint64(w.number(i))
 	atNs := now + w.cfg.users.Think.draw(w.plan.seed^thinkSalt, u<<32|c.pause)
 	c.pause++
 	if atNs >= c.until {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -55,8 +56,9 @@ func (w *writer) number(n int64) { w.b = binary.AppendUvarint(w.b, uint64(max(n,
 // moment writes a number that can be negative.
 func (w *writer) moment(n int64) { w.b = binary.AppendVarint(w.b, n) }
 
+// word writes a text, which can contain any bytes of a service.
 func (w *writer) word(s string) {
-	s = s[:min(len(s), wordMax)]
+	s = strings.ToValidUTF8(s[:min(len(s), wordMax)], "?")
 	w.number(int64(len(s)))
 	w.b = append(w.b, s...)
 }

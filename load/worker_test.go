@@ -310,7 +310,8 @@ func members() Scenario {
 // known gives each connection a jar.
 func known(w *worker) {
 	for i := range w.conns {
-		w.conns[i].jar = jar{{"sid", "0123456789abcdef", "/"}, {"x", "y", "/elsewhere"}}
+		w.conns[i].jar = jar{{name: "sid", value: "0123456789abcdef", path: "/"},
+			{name: "x", value: "y", path: "/elsewhere"}}
 	}
 }
 
@@ -487,5 +488,17 @@ func TestNothingIsSentAfterTheWindow(t *testing.T) {
 	w.more(w.cfg.closeAt - 1)
 	if n := w.engine.(*sink).sends; n != sends+3 {
 		t.Errorf("%d sent in a slice", n-sends)
+	}
+}
+
+// Of the body of an error, only the part that explains the error is kept.
+func TestErrorsAreNotKept(t *testing.T) {
+	w := hot(t, hello, 1, nil)
+	w.dispatch(clock.Mono())
+	body := strings.Repeat("no", 1<<18)
+	w.Received(0, clock.Mono(), fmt.Appendf(nil, "HTTP/1.1 500 \r\nContent-Length: %d\r\n\r\n%s",
+		len(body), body))
+	if c := &w.conns[0]; cap(c.retained) == 0 || cap(c.retained) > 2*explainMax {
+		t.Errorf("%d bytes are kept of a body of %d", cap(c.retained), len(body))
 	}
 }

@@ -554,6 +554,10 @@ type Cost struct {
 	CPUShare float64 `json:"cpuShare"` // share of one core
 }
 
+// IdlePolls is the Provenance.Idle of trials in which idle cores polled for work instead of
+// halting.
+const IdlePolls = "poll"
+
 // Provenance is what is needed to verify and repeat the trial.
 type Provenance struct {
 	Prony     string   `json:"prony"`  // version of this program
@@ -575,6 +579,7 @@ type Provenance struct {
 	Governor     string            `json:"governor"` // "none" if the kernel has no governor
 	Cgroup       string            `json:"cgroup"`   // "v1", "v2", "none"
 	Hypervisor   bool              `json:"hypervisor"`
+	Idle         string            `json:"idle,omitempty"`       // IdlePolls; empty: they halt
 	ServiceArgs  []string          `json:"serviceArgs"`          // the command line of the service
 	VariantEnv   []string          `json:"variantEnv,omitempty"` // NAME=value, set by the variant
 	Agents       []Agent           `json:"agents,omitempty"`

@@ -307,7 +307,7 @@ func (e *BadRecord) Unwrap() error { return e.Err }
 // the later one. Invalid lines, and records that Check refuses, are returned in bad; err is for
 // folders that cannot be read.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
-	return read(dir, func(plan *Plan, rec *Record) error {
+	head, records, _, bad, err = read(dir, func(plan *Plan, rec *Record) error {
 		if err := rec.Check(); err != nil {
 			return fmt.Errorf("run %s, trial %s contradicts itself: %w", rec.Run, rec.Trial, err)
 		}
@@ -316,34 +316,46 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 		}
 		return nil
 	})
+	return head, records, bad, err
 }
 
 // ReadUnchecked is Read without Check, for programs that look for contradictions themselves.
 func ReadUnchecked(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
+	head, records, _, bad, err = ReadNumbered(dir)
+	return head, records, bad, err
+}
+
+// ReadNumbered is ReadUnchecked, and returns the line of each trial's record.
+func ReadNumbered(dir string) (head Run, records []*Record, lines map[string]int,
+	bad []*BadRecord, err error) {
 	return read(dir, func(*Plan, *Record) error { return nil })
 }
 
 // read reads a run's folder, and leaves out records for which check returns an error.
 func read(dir string, check func(*Plan, *Record) error) (head Run, records []*Record,
-	bad []*BadRecord, err error) {
+	lines map[string]int, bad []*BadRecord, err error) {
 	if head, err = readHead(dir); err != nil {
-		return head, nil, nil, err
+		return head, nil, nil, nil, err
 	}
 	path := filepath.Join(dir, TrialsFile)
 	f, err := files.Open(path)
 	if err != nil {
-		return head, nil, nil, fmt.Errorf("read run: %w", err)
+		return head, nil, nil, nil, fmt.Errorf("read run: %w", err)
 	}
 	defer f.Close()
 	plan := head.Plan()
-	fits := head.belongs(plan)
+	fits, lines := head.belongs(plan), map[string]int{}
 	records, bad, err = readRecords(path, f, func(rec *Record, line int) error {
 		if err := check(plan, rec); err != nil {
 			return err // before fits, so that another record of the trial can replace it
 		}
-		return fits(rec, line)
+		err := fits(rec, line)
+		if err == nil {
+			lines[rec.Trial] = line
+		}
+		return err
 	})
-	return head, latest(records), bad, err
+	return head, latest(records), lines, bad, err
 }
 
 // latest leaves out records of trials that were repeated.

@@ -77,7 +77,7 @@ func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 	if exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "the report", strings.Join(strings.Fields(stdout), " "), "asks/answer",
+	has(t, "the report", strings.Join(strings.Fields(stdout), " "), "calls/response",
 		"stock: 0.00 asked_total per response",
 		"the call counter of stock cannot be read: read the counter none_total of "+
 			"http://127.0.0.1:")

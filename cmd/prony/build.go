@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,7 @@ import (
 )
 
 func (a *app) buildCmd() *cobra.Command {
-	jobs, images, file := 0, false, ""
+	jobs, images := 0, false
 	c := &cobra.Command{
 		Use:   "build [SERVICE[/TARGET]...]",
 		Short: "Build services (default: all that can be built here)",
@@ -30,19 +29,12 @@ used for 7 days are removed, unless a run still uses them.
 With --images, build also makes the container image of each service from its Dockerfile, with
 Docker, and records its size. The size is in tables with the column "image". The image of a service
 whose tools are missing here is also made.`,
-		Example: "  prony build\n  prony build java-netty rust-axum\n" +
-			"  prony build --suite suites/canonical.yaml",
+		Example: "  prony build\n  prony build java-netty rust-axum",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {
 				return cli.Usagef("--jobs must be at least 1, got %d", jobs)
 			}
-			if file != "" && len(args) > 0 {
-				return cli.Usagef("--suite and the names of services exclude each other")
-			}
 			services, err := a.catalog(args...)
-			if file != "" {
-				services, err = a.needed(file)
-			}
 			if err != nil {
 				return err
 			}
@@ -52,32 +44,8 @@ whose tools are missing here is also made.`,
 	c.Flags().IntVar(&jobs, "jobs", 0,
 		"number of builds at once; 0: CPUs + 1, and at most one for each 2 GiB of free "+
 			"memory")
-	c.Flags().StringVar(&file, "suite", "",
-		"build only the services of this suite's targets, and skip those whose tools are missing")
 	c.Flags().BoolVar(&images, "images", false, "also build the container images (needs Docker)")
 	return c
-}
-
-// needed returns the builds of services that a suite measures.
-func (a *app) needed(suite string) (out lab.Catalog, err error) {
-	l, _, err := a.lab()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := l.Plan(lab.Wish{Suite: suite})
-	if err != nil {
-		return nil, err
-	}
-	catalog, err := l.Catalog()
-	if err != nil {
-		return nil, err
-	}
-	for _, target := range plan.Targets() {
-		if s, _, found := catalog.Find(target); found && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out, nil
 }
 
 // build builds services. One whose tools are missing is skipped unless the user asked for it by its

@@ -72,24 +72,3 @@ func TestImagesWithoutTools(t *testing.T) {
 	}
 	has(t, "the builds", out, "rust-axum ", "only its image, 2.0 MiB: ", "cargo")
 }
-
-// With --suite, only the services of the suite's targets are built. One without its tools is
-// skipped, so that the others can be measured.
-func TestBuildsOfSuite(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	t.Setenv("JAVA_HOME", "")
-	root := checkout(t)
-	out, stderr, exit := say(t, mock{}, "build", "--root", root, "--suite", "suites/canonical.yaml")
-	if exit != cli.Fine {
-		t.Errorf("exit %d: %s", exit, stderr)
-	}
-	has(t, "the builds", out, "skipped rust-axum: ", "skipped java-netty: ")
-	if strings.Contains(out, "java-helidon") || strings.Contains(out, "(otel)") {
-		t.Errorf("it builds services that the suite does not measure:\n%s", out)
-	}
-	_, stderr, exit = say(t, mock{}, "build", "--root", root, "--suite", "suites/canonical.yaml",
-		"rust-axum")
-	if exit != cli.Misused {
-		t.Errorf("a suite and a service: exit %d: %s", exit, stderr)
-	}
-}

@@ -157,9 +157,11 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	o.spec.Part.Of = f.generators
 	_, _ = load.RaiseFiles() // as for load
 	if f.slo != "" {
-		if f.options.CeilingPerS, err = a.ceiling(ctx, o); err != nil {
+		perS, err := a.ceiling(ctx, o)
+		if err != nil {
 			return err
 		}
+		f.options.CeilingPerS = o.turns(perS)
 	}
 	if err := a.warm(ctx, o); err != nil {
 		return err
@@ -212,8 +214,7 @@ func (r *capacityReport) measure(ctx context.Context, f *capacityFlags) (err err
 // step offers one step of a search: the load of the flags with the step's rate or connections.
 func (o *offer) step(ctx context.Context, step capacity.Step, objectives []slo.Objective) (
 	*record.Load, error) {
-	s := step.Load(o.spec)
-	s.Name = step.Phase
+	s := o.stepped(step)
 	res, err := o.watcher.Offer(ctx, s, slo.Quantiles(objectives),
 		func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			return o.together(ctx, o.by, s)
@@ -223,6 +224,19 @@ func (o *offer) step(ctx context.Context, step capacity.Step, objectives []slo.O
 	}
 	return &res.Load, nil
 }
+
+// stepped returns the load of a step. A sweep's connections have the streams of the flags.
+func (o *offer) stepped(step capacity.Step) load.Spec {
+	s := step.Load(o.spec)
+	s.Name = step.Phase
+	if c := o.by.Stack; c != nil && step.Phase == capacity.Sweep && step.Connections > 0 {
+		s.Connections *= max(c.Streams, 1)
+	}
+	return s
+}
+
+// turns converts a rate of requests to the unit of a search: requests or flows.
+func (o *offer) turns(perS float64) float64 { return perS / float64(o.spec.Scenario.Steps()) }
 
 func (a *app) printCapacity(r *capacityReport, objectives []slo.Objective, asJSON bool) error {
 	w := a.stdout

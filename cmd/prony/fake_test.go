@@ -172,6 +172,8 @@ func (mock) Measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ [
 	return err
 }
 
+func (mock) Idle(record.Provenance) string { return "" }
+
 func (m mock) Examine(context.Context, doctor.Options) record.Grading {
 	if m.host.Grade == "" {
 		return record.Grading{Grade: record.Fit}

@@ -19,6 +19,7 @@ import (
 	"prony.example/internal/generator/distributed"
 	"prony.example/internal/generator/distributed/local"
 	"prony.example/load"
+	"prony.example/record"
 )
 
 // manyFlags are the settings of a load by several generators.
@@ -90,6 +91,8 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 			"pins threads on this machine only; pin workers where you start them"},
 		{m.number > 0 && o.ceiling, "--ceiling cannot be combined with --generators: it measures " +
 			"the limit of one process"},
+		{o.ceiling && p.spec.Model == record.Open, "--ceiling is for the closed model; leave out " +
+			"--rate and --trace"},
 		{m.number > p.spec.Connections, fmt.Sprintf("%d connections are too few for %d "+
 			"generators, because each generator needs at least one: raise "+
 			"-c", p.spec.Connections, m.number)},

@@ -12,7 +12,7 @@ var groups = []struct{ title, verbs string }{
 	{"Compare", "versus run plan init"},
 	{"Load", "load capacity rain generate"},
 	{"Analyze", "report compare gate trend serve site audit import"},
-	{"Catalog", "services verify build start agents new"},
+	{"Catalog", "services verify build start agents"},
 	{"Observe", "profile traces logs query explain telemetry stack"},
 	{"Tools", "doctor selftest truth store"},
 }

@@ -211,6 +211,10 @@ func (o *outputFlags) check() (err error) {
 	if o.asJSON {
 		o.output = "json"
 	}
+	if o.spectrum && slices.Contains([]string{"json", "csv", "hlog"}, o.output) {
+		return fmt.Errorf("--spectrum is for the text; --output %s contains the histogram or "+
+			"the intervals", o.output)
+	}
 	if o.threshold == "" {
 		return nil
 	}
@@ -254,7 +258,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 		Target: p.url, Model: summary.Model(outline(&s, engine)), Engine: engine.Name,
 		Open: s.Model == record.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
 		Steady:   s.Users == nil && s.Schedule.Arrivals != pace.Replay && s.Schedule.Rate.IsFlat(),
-		Requests: s.Requests * steps(&s), Kind: kind, Out: a.stderr, In: os.Stdin,
+		Requests: s.Requests * int64(s.Scenario.Steps()), Kind: kind, Out: a.stderr, In: os.Stdin,
 		Env:    os.Environ(),
 		Cancel: cancel, OTLP: o.otlp,
 	})
@@ -288,9 +292,10 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 
 // outline returns the known fields of a load before it is offered.
 func outline(s *load.Spec, engine load.EngineInfo) *record.Load {
+	streams := max(engine.Streams, 1)
 	l := &record.Load{
 		Model: s.Model, Arrivals: s.Schedule.Arrivals, Churn: s.Churn, Protocol: engine.Protocol,
-		Streams: engine.Streams, Connections: s.Connections / max(engine.Streams, 1),
+		Streams: engine.Streams, Connections: (s.Connections + streams - 1) / streams,
 		Network: load.Simulated(s.Network),
 	}
 	switch {
@@ -308,14 +313,6 @@ func outline(s *load.Spec, engine load.EngineInfo) *record.Load {
 		}
 	}
 	return l
-}
-
-// steps returns the number of requests of one turn.
-func steps(s *load.Spec) int64 {
-	if s.Scenario.Flow {
-		return int64(len(s.Scenario.Requests))
-	}
-	return 1
 }
 
 // print writes the result in the requested format.

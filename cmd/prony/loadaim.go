@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -57,10 +58,19 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (*address.Address, error)
 	if protocol != "" {
 		o.by.Stack = &c
 	}
-	if strings.HasPrefix(u.Scheme, "grpc") || strings.HasPrefix(u.Scheme, "ws") {
-		f.method = "POST" // messages have a body
-	}
 	return &u, nil
+}
+
+// methodOf returns the method of requests to a URL. Messages of gRPC and WebSocket have a body.
+func (f *loadFlags) methodOf(scheme string) (string, error) {
+	switch message := strings.HasPrefix(scheme, "grpc") || strings.HasPrefix(scheme, "ws"); {
+	case !message:
+		return f.method, nil
+	case f.given("type"), f.given("method") && f.method != http.MethodPost:
+		return "", fmt.Errorf("--type and --method have no meaning for a message of gRPC or " +
+			"WebSocket; leave them out")
+	}
+	return http.MethodPost, nil
 }
 
 // protocol returns the protocol for a URL's scheme; empty: HTTP/1.1 without TLS.

@@ -186,7 +186,6 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	}
 	s := &o.spec
 	s.Name, s.Model, s.Drain = "load", record.Closed, s.Timeout
-	s.Connections *= max(f.streams, 1)
 	var traces suite.Percent
 	if f.traces != "" {
 		if err := traces.UnmarshalText([]byte(f.traces)); err != nil {
@@ -203,7 +202,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		}
 	}
 	err = reading(ctx, "load", func() error {
-		if err := f.request(at.Path, s); err != nil {
+		if err := f.request(at, s); err != nil {
 			return err
 		}
 		return f.model(s)
@@ -211,6 +210,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Connections *= f.streams
 	if err := authorize(o, at); err != nil {
 		return nil, err
 	}
@@ -262,6 +262,9 @@ func (f *loadFlags) check() error {
 			return fmt.Errorf("--%s must be %s", row.flag, row.want)
 		}
 	}
+	if err := f.effects(); err != nil {
+		return err
+	}
 	count := map[string]int{}
 	for _, h := range f.headers {
 		name, _, ok := strings.Cut(h, ":")
@@ -276,6 +279,30 @@ func (f *loadFlags) check() error {
 	for _, name := range []string{"Host", "Content-Type"} {
 		if n := count[strings.ToLower(name)]; n > 1 {
 			return fmt.Errorf("--header and --type: a request has one %s field, not %d", name, n)
+		}
+	}
+	return nil
+}
+
+// effects refuses flags that others leave without effect.
+func (f *loadFlags) effects() error {
+	open := f.rate+f.trace != ""
+	for _, row := range []struct {
+		vain  bool
+		flags string
+		hint  string
+	}{
+		{f.scenario != "", "method header body type keys zipf status want", "is for one request, " +
+			"but --scenario describes all requests; write it into the file"},
+		{!open, "max-connections pacing", "is for the open model; add --rate or --trace"},
+		{f.rate == "", "arrivals", "is for --rate; add --rate"},
+		{f.streams > 1, "max-connections churn", "needs one request at a time on each " +
+			"connection; leave out --streams"},
+	} {
+		for name := range strings.FieldsSeq(row.flags) {
+			if row.vain && f.given(name) {
+				return fmt.Errorf("--%s %s", name, row.hint)
+			}
 		}
 	}
 	return nil
@@ -338,7 +365,7 @@ func (f *loadFlags) people(s *load.Spec) error {
 	s.Users = &load.Users{Number: users.Profile, Think: load.Think{
 		Kind: think.Kind, Lo: time.Duration(think.Lo), Hi: time.Duration(think.Hi)}}
 	if !f.given("connections") {
-		s.Connections = int(users.Max())
+		s.Connections = int(math.Ceil(users.Max() / float64(f.streams)))
 	}
 	return f.fit(s, time.Duration(users.Duration()))
 }
@@ -379,7 +406,7 @@ func readTrace(name string) ([]int64, error) {
 }
 
 // request sets the scenario: from a file, or the one request of the flags.
-func (f *loadFlags) request(path string, s *load.Spec) error {
+func (f *loadFlags) request(to *address.Address, s *load.Spec) error {
 	if f.scenario != "" {
 		data, err := files.Kept(f.scenario, files.Settings)
 		if err != nil {
@@ -396,15 +423,18 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 		}
 		return err
 	}
-	if f.method == http.MethodHead && f.given("want") {
+	method, err := f.methodOf(to.Scheme)
+	if err != nil {
+		return err
+	}
+	if method == http.MethodHead && f.given("want") {
 		return fmt.Errorf("--want cannot be combined with HEAD, because the response to a HEAD " +
 			"request has no body")
 	}
 	r := load.Request{
-		Method: f.method, Path: path, Type: f.kind, Status: f.status, Want: f.want,
+		Method: method, Path: to.Path, Type: f.kind, Status: f.status, Want: f.want,
 		HasWant: f.given("want"), WantSize: -1,
 	}
-	var err error
 	if r.Body, err = bodyOf(f.body); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (a *app) parquet(ctx context.Context, w io.Writer, rows io.Reader) error {
 func (a *app) addTrials(root *cobra.Command) {
 	root.AddCommand(a.runCmd(), a.planCmd(), a.servicesCmd(), a.verifyCmd(),
 		a.buildCmd(), a.truthCmd(), a.selftestCmd(), a.nullCmd(), a.doctorCmd(), a.telemetryCmd(),
-		a.queryCmd(), a.storeCmd(), a.agentsCmd(), a.stackCmd(), a.newCmd(), a.versusCmd(),
+		a.queryCmd(), a.storeCmd(), a.agentsCmd(), a.stackCmd(), a.versusCmd(),
 		a.serveCmd(), a.startCmd())
 	for _, c := range root.Commands() {
 		switch c.Name() {

@@ -19,7 +19,7 @@ func begin() world { return nil }
 
 // linuxAlone are the verbs that start services, or read data that only Linux has.
 var linuxAlone = []string{"run", "plan", "services", "verify", "build", "truth",
-	"selftest", "doctor", "telemetry", "query", "store", "agents", "stack", "new", "versus",
+	"selftest", "doctor", "telemetry", "query", "store", "agents", "stack", "versus",
 	"serve", "start"}
 
 // addTrials adds the verbs that work only on Linux, each with an error that says so.

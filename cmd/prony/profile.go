@@ -40,7 +40,7 @@ func (a *app) profileCmd() *cobra.Command {
 results/ (in a project: .prony/run/), or "latest"; without it, profile reads the newest run that has
 any. It prints a table of the functions with the largest shares: flat is a function's own share, cum
 includes the functions that it called.
-With --output, the suffix chooses the format: a flame graph (.html, .svg), pprof (.pb.gz), folded
+With --output, the suffix chooses the format: a flame graph (.html), pprof (.pb.gz), folded
 stacks (.folded), or the flame graph's tree and the table (.json).
 
 The profiles of all trials of a target are added up. --diff compares with TARGET of this run, with
@@ -69,12 +69,12 @@ larger here than in the profile of --diff.`,
 	fs.StringVar(&f.load, "load", "", "only profiles of this load")
 	fs.StringVar(&f.diff, "diff", "", "profile to compare with: TARGET, RUN, RUN:TARGET or a trial")
 	fs.IntVar(&f.top, "top", 20, "number of functions in the table; 0: all")
-	fs.StringVarP(&f.out, "output", "o", "", "FILE.html, .svg, .pb.gz, .folded or .json")
+	fs.StringVarP(&f.out, "output", "o", "", "FILE.html, .pb.gz, .folded or .json")
 	return c
 }
 
 // suffixes are the file name suffixes that select a format.
-var suffixes = []string{".html", ".svg", ".pb.gz", ".folded", ".json"}
+var suffixes = []string{".html", ".pb.gz", ".folded", ".json"}
 
 func (f profileFlags) check() error {
 	if f.top < 0 {
@@ -86,8 +86,8 @@ func (f profileFlags) check() error {
 			strings.Join(suffixes, ", "))
 	}
 	if f.diff != "" && (suffix == ".pb.gz" || suffix == ".folded") {
-		return cli.Usagef("--output %s: with --diff, only .html, .svg and .json are "+
-			"possible", f.out)
+		return cli.Usagef("--output %s: with --diff, only .html and .json are possible",
+			f.out)
 	}
 	return nil
 }
@@ -260,8 +260,6 @@ func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
 			first(changes, f.top), tree})
 	case ".html":
 		return pageOf(w, f, title, shown, other)
-	case ".svg":
-		return profile.SVG(w, title, unit, tree)
 	}
 	return printTop(w, f, shown, other, changes)
 }

@@ -162,8 +162,6 @@ func TestProfileFiles(t *testing.T) {
 	has(t, "html", string(write("a.html")), "<title>java-jdk/virtual, cpu · Prony</title>",
 		`"handle"`, "test 1", `class="figure flame"`)
 	has(t, "html of a difference", string(write("d.html", "--diff", platform)), `"against":true`)
-	has(t, "svg", string(write("a.svg")), "<svg", ">handle</text>")
-	has(t, "difference", string(write("d.svg", "--diff", platform)), "(+30.00 points)")
 	var said struct {
 		Top     []profile.Row
 		Changes []profile.Change

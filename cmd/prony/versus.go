@@ -200,6 +200,8 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		suite.Interleavings...)
 	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
 		"slices (default: on)", suite.Freezing...)
+	cli.OneOf(c, &o.Idle, "idle", "what idle cores do in a virtual machine (default: poll, if "+
+		"permitted)", suite.Idling...)
 	c.Flags().Var((*networkList)(&o.Networks), "network", "network to simulate between load and "+
 		"service: none, 'delay 5ms' or 'delay 5ms ± 1ms', the time added to each round trip; "+
 		"repeatable, and every load then runs over each")

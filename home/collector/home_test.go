@@ -289,6 +289,11 @@ func TestMarks(t *testing.T) {
 	if err := h.begin(t.Context(), telemetry.Trial{Run: "r", ID: "a", Target: "shop"}); err != nil {
 		t.Fatal(err)
 	}
+	const torn = `{"run":"q","ta` // by a full disk
+	err := os.WriteFile(filepath.Join(h.c.Dir, MarksFile), []byte(torn), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
 	now := clock.Wall().UnixNano()
 	for _, m := range []telemetry.Mark{
 		{Trial: "a", Kind: telemetry.Phase, Name: "warmup", WallNs: now},
@@ -321,8 +326,8 @@ func TestMarks(t *testing.T) {
 		t.Errorf("points\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	data, err := os.ReadFile(filepath.Join(h.c.Dir, MarksFile))
-	first, _, _ := strings.Cut(string(data), "\n")
-	if err != nil || strings.Count(string(data), "\n") != 4 ||
+	first, ended := strings.CutPrefix(string(data), torn+"\n")
+	if err != nil || !ended || strings.Count(first, "\n") != 4 ||
 		!strings.HasPrefix(first, `{"run":"r","target":"shop","trial":"a","kind":"phase"`) {
 		t.Errorf("%s, %v", data, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"prony.example/home/spanstore"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/telemetry"
 )
@@ -201,11 +202,13 @@ func (h *Home) keepMark(t telemetry.Trial, marks ...telemetry.Mark) error {
 	h.writing.Lock()
 	defer h.writing.Unlock()
 	f, err := os.OpenFile(filepath.Join(h.c.Dir, MarksFile),
-		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("keep a mark: %w", err)
 	}
-	_, err = f.Write(data)
+	if err = spanstore.Terminate(f); err == nil { // a full disk may have left a part of a line
+		_, err = f.Write(data)
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("keep a mark: %w", err)
 	}

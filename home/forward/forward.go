@@ -27,6 +27,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
 )
@@ -40,7 +41,7 @@ const (
 
 // Forward sends to one endpoint. It is safe for concurrent use. A nil Forward sends nothing.
 type Forward struct {
-	endpoint string
+	endpoint string // without a password
 	reader   *sdkmetric.ManualReader
 	provider *sdkmetric.MeterProvider
 	traces   exporter.Traces
@@ -61,7 +62,7 @@ func Start(ctx context.Context, endpoint string) (*Forward, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Forward{endpoint: endpoint, reader: sdkmetric.NewManualReader()}
+	f := &Forward{endpoint: cmdlog.Hush(endpoint), reader: sdkmetric.NewManualReader()}
 	f.provider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(f.reader))
 	set := exporter.Settings{
 		ID: component.NewID(factory.Type()), BuildInfo: component.NewDefaultBuildInfo(),
@@ -80,7 +81,7 @@ func Start(ctx context.Context, endpoint string) (*Forward, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("forward telemetry to %s: %w", endpoint, err)
+		return nil, fmt.Errorf("forward telemetry to %s: %w", f.endpoint, err)
 	}
 	return f, nil
 }
@@ -93,7 +94,7 @@ func config(endpoint string, senders int) (exporter.Factory, component.Config, e
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {
 		return nil, nil, fmt.Errorf("forward telemetry to %q: the value is not an endpoint; "+
-			"write http://HOST:4318, https://HOST or grpc://HOST:4317", endpoint)
+			"write http://HOST:4318, https://HOST or grpc://HOST:4317", cmdlog.Hush(endpoint))
 	}
 	queue := exporterhelper.NewDefaultQueueConfig()
 	queue.Sizer, queue.QueueSize = exporterhelper.RequestSizerTypeBytes, queueBytes
@@ -118,7 +119,7 @@ func config(endpoint string, senders int) (exporter.Factory, component.Config, e
 		return factory, cfg, nil
 	}
 	return nil, nil, fmt.Errorf("forward telemetry to %q: the scheme %q is not supported; write "+
-		"http, https, grpc or grpcs", endpoint, u.Scheme)
+		"http, https, grpc or grpcs", cmdlog.Hush(endpoint), u.Scheme)
 }
 
 // Traces sends a copy, so that the caller may change its own. It returns no error because the only

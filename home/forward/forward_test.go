@@ -104,6 +104,8 @@ func TestEndpoints(t *testing.T) {
 	check("grpc://127.0.0.1:1", "")
 	check("grpcs://127.0.0.1:1", "")
 	check("127.0.0.1:4318", "the value is not an endpoint; write http://HOST:4318")
+	check("ftp://user:xyzzy@host", `"ftp://user:xxxxx@host": the scheme`)
+	check("http://user:xyzzy@", `"http://user:xxxxx@": the value`)
 	check("http://", "the value is not an endpoint")
 	check("ftp://127.0.0.1", `the scheme "ftp" is not supported`)
 }

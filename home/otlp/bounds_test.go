@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"golang.org/x/net/http2"
@@ -450,6 +451,12 @@ func TestLostSpans(t *testing.T) {
 		}
 		return d
 	}
+	begun := func(d pmetric.Metrics, ago time.Duration) pmetric.Metrics {
+		m := d.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0)
+		m.Sum().DataPoints().At(0).SetStartTimestamp(
+			pcommon.NewTimestampFromTime(time.Now().Add(-ago)))
+		return d
+	}
 	const processed = "otel.sdk.processor.span.processed"
 	for _, row := range []struct {
 		name string
@@ -468,6 +475,11 @@ func TestLostSpans(t *testing.T) {
 			point("otel.sdk.exporter.span.exported", "a", 2, "500", false)}, 7},
 		{"Java's older", []pmetric.Metrics{point("processedSpans", "a", 4, "true", false),
 			point("processedSpans", "a", 99, "false", false)}, 4},
+		{"lost before the intake was opened: 2", []pmetric.Metrics{
+			begun(point(processed, "a", 500, "queue_full", false), time.Hour),
+			begun(point(processed, "a", 502, "queue_full", false), time.Hour)}, 2},
+		{"a process that began later", []pmetric.Metrics{
+			begun(point(processed, "a", 5, "queue_full", false), -time.Second)}, 5},
 	} {
 		tally := newTally()
 		for _, d := range row.sent {

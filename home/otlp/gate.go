@@ -240,7 +240,7 @@ func (b *body) open(r *http.Request, wire io.ReadCloser) {
 		return
 	}
 	var err error
-	switch e := r.Header.Get("Content-Encoding"); e {
+	switch e := strings.ToLower(r.Header.Get("Content-Encoding")); e { // RFC 9110, 8.4.1
 	case "", "identity":
 	case "gzip":
 		b.from, err = unzipped(wire)

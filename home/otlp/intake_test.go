@@ -293,7 +293,7 @@ func TestAnswers(t *testing.T) {
 		{name: "zipkin", url: zipkin + "/api/v2/spans", body: zipkinSpans, received: 2, code: 202},
 		{name: "zipkin gzip", url: zipkin + "/api/v2/spans", received: 2,
 			code: 202, body: string(packed([]byte(zipkinSpans))),
-			header: []string{"Content-Encoding", "gzip"}},
+			header: []string{"Content-Encoding", "GZip"}},
 		{name: "zipkin torn", url: zipkin + "/api/v2/spans", body: zipkinSpans[:40], refused: 1,
 			code: 400},
 		{name: "zipkin large", url: zipkin + "/api/v2/spans", body: large, refused: 1, code: 413,

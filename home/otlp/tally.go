@@ -51,11 +51,13 @@ type tally struct {
 	voices  map[string]*record.TelemetrySource
 	odd     telemetry.Odd
 	lost    lost
+	began   pcommon.Timestamp
 }
 
 func newTally() *tally {
 	t := &tally{signals: map[string]*record.Signal{},
-		voices: map[string]*record.TelemetrySource{}, lost: lost{}}
+		voices: map[string]*record.TelemetrySource{}, lost: lost{},
+		began: pcommon.NewTimestampFromTime(clock.Wall())}
 	for _, name := range []string{record.Spans, record.Points, record.Logs} {
 		t.signals[name] = &record.Signal{Name: name}
 	}
@@ -150,7 +152,7 @@ func (t *tally) note(b *batch, refused bool) {
 	}
 	for _, l := range b.lost {
 		v := t.voice(l.service)
-		v.LostSpans = max(v.LostSpans, 0) + t.lost.grown(l)
+		v.LostSpans = max(v.LostSpans, 0) + t.lost.grown(l, t.began)
 	}
 }
 
@@ -336,6 +338,7 @@ type loss struct {
 	series  string
 	value   int64
 	delta   bool
+	start   pcommon.Timestamp // of a cumulative value; 0: unknown
 }
 
 // lostMetrics are the metrics by which SDKs count finished spans, with a check for those that were
@@ -371,7 +374,7 @@ func losses(resource pcommon.Resource, m pmetric.Metric) []loss {
 	for _, d := range m.Sum().DataPoints().All() {
 		var key strings.Builder
 		key.WriteString(service + "\x00" + instance + "\x00" + m.Name())
-		l := loss{service: service,
+		l := loss{service: service, start: d.StartTimestamp(),
 			delta: m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta}
 		if lostBy(d.Attributes()) {
 			l.value = d.IntValue()
@@ -394,8 +397,9 @@ type lost map[string]int64
 // maxLost limits the series in lost, because a hostile sender can name any number.
 const maxLost = 10_000
 
-// grown returns the growth of a series. A lower value than before means a restart.
-func (l lost) grown(x loss) int64 {
+// grown returns the growth of a series since an intake began. A lower value than before means a
+// restart.
+func (l lost) grown(x loss, began pcommon.Timestamp) int64 {
 	if x.delta || x.value < 0 {
 		return max(x.value, 0)
 	}
@@ -404,6 +408,9 @@ func (l lost) grown(x loss) int64 {
 		return 0
 	}
 	l[x.series] = x.value
+	if !ok && x.start != 0 && x.start < began {
+		return 0 // unknown: what the SDK lost before
+	}
 	if x.value < before {
 		return x.value
 	}

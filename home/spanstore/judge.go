@@ -159,25 +159,34 @@ func OpenLines(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return f, err
-	}
-	last := make([]byte, 1)
-	if _, err = f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
-		_, err = f.WriteString("\n")
-	}
-	if err != nil {
+	if err := Terminate(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
+// Terminate ends an incomplete last line of a file.
+func Terminate(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	last := make([]byte, 1)
+	if _, err = f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
+		_, err = f.WriteString("\n")
+	}
+	return err
+}
+
 // AppendLines writes values as JSON, one a line, and syncs the file. It is safe for concurrent use:
-// it writes only complete lines, and writes of an os.File are serialized.
+// it writes only complete lines, and writes of an os.File are serialized. It terminates a line that
+// a full disk left incomplete.
 func AppendLines[T any](f *os.File, values []T) error {
 	if len(values) == 0 {
 		return nil
+	}
+	if err := Terminate(f); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
 	const batch = 1 << 20
 	var buffer []byte

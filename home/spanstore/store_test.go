@@ -353,6 +353,16 @@ func TestTornLine(t *testing.T) {
 	if len(got) != 2 || len(bad) != 1 || bad[0].Line != 2 {
 		t.Errorf("%d traces and %v", len(got), bad)
 	}
+	// A full disk may also leave one in an open file.
+	f, err := OpenLines(filepath.Join(t.TempDir(), "lines"))
+	must(t, err)
+	_, err = f.WriteString(`{"a":`)
+	must(t, err, AppendLines(f, []int{1, 2}), AppendLines(f, []int{3}))
+	text, err := os.ReadFile(f.Name())
+	must(t, err, f.Close())
+	if string(text) != "{\"a\":\n1\n2\n3\n" {
+		t.Errorf("%q", text)
+	}
 	if _, _, err := traces.Read(t.TempDir(), traces.Filter{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
 	}

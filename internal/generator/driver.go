@@ -76,7 +76,7 @@ type ability struct {
 	renew    bool // one connection per request
 	methods  []string
 	waits    bool   // for a body after the response to a HEAD request
-	checks   string // which responses it accepts as good: "exact", "class" or "none"
+	checks   string // which responses it accepts as good: "exact" or "class"
 }
 
 // tools lists the supported tools, in the order of Names.

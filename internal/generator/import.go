@@ -50,7 +50,26 @@ var (
 	wrk2Signs  = lazyregexp.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
 	jsonList   = lazyregexp.New(`^\[\s*($|[\[{"])`)
 	jmeterSign = lazyregexp.New(`summary [=+]\s+\d+ in `)
+	// colors are what a terminal shows text in (ECMA-48, SGR).
+	colors = lazyregexp.New("\x1b\\[[0-9;]*m")
+	// prefixes are what logs of CI, docker compose and pods, and quotes in messages, have before
+	// each line.
+	prefixes = lazyregexp.New(`(?m)^(?:(?:[^\t\n]+\t){0,2}\d{4}-\d\d-\d\dT[\d:.]+Z(?: |$)|` +
+		`[\w.-]+ +\| ?|\[pod/\S+\] ?|> ?)`)
 )
+
+// cleaned removes the text that was added to a tool's output: colors, and what stands before each
+// line.
+func cleaned(text string) string {
+	text = colors.ReplaceAllString(strings.TrimPrefix(text, "\ufeff"), "")
+	trimmed := strings.TrimSpace(text)
+	first, _, _ := strings.Cut(trimmed, "\n")
+	if lines := strings.Count(trimmed, "\n") + 1; !prefixes.MatchString(first) ||
+		len(prefixes.FindAllStringIndex(trimmed, lines)) < lines {
+		return text
+	}
+	return prefixes.ReplaceAllString(text, "")
+}
 
 // formats are tried in this order, more specific ones first.
 var formats = []format{
@@ -113,7 +132,7 @@ func (u *Unrecognized) Error() string {
 // Unknown numbers are 0, an unknown model is empty. A text in a known format with a value that
 // cannot be read is an error. If the tool has no opinion, 2xx and 3xx responses count as good.
 func Import(name, text string) (*record.Load, []Note, error) {
-	text = strings.TrimPrefix(text, "\ufeff")
+	text = cleaned(text)
 	c := &content{text: strings.TrimLeft(text, " \t\r\n")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	c.first = strings.TrimRight(c.first, "\r")

@@ -26,6 +26,47 @@ func imported(t *testing.T, file string) (*record.Load, []string) {
 	return l, Sentences(notes)
 }
 
+// Text in colors is read as the text alone.
+func TestImportColors(t *testing.T) {
+	const text = "\x1b[32m✓\x1b[0m http_req_duration..: avg=2ms min=1ms med=2ms max=3ms p(90)=3ms" +
+		"\n" +
+		"       http_req_failed....: \x1b[36m10.00%\x1b[0m 1 out of 10\n" +
+		"\x1b[1mhttp_reqs\x1b[0m..........: \x1b[36m10\x1b[0m 5/s\n" +
+		"iterations: 10 5/s\n"
+	l, _, err := Import("k6.txt", text)
+	if err != nil || l.Driver != "k6" || l.Done != 9 || l.Errors.Status != 1 ||
+		l.ServiceTime.P90Ns != 3e6 {
+		t.Errorf("it is %+v, %v", l, err)
+	}
+}
+
+// Logs put the same before each line; the text after it is read. A text in which only some lines
+// begin so is read as it is.
+func TestImportPrefixes(t *testing.T) {
+	const text = "Running 1s test @ http://127.0.0.1/\n" +
+		"  1 threads and 2 connections\n" +
+		"  Thread Stats   Avg      Stdev     Max   +/- Stdev\n" +
+		"    Latency     1.00ms    0.10ms   2.00ms   90.00%\n" +
+		"    Req/Sec    10.00      1.00    20.00     90.00%\n" +
+		"\n" +
+		"  10 requests in 1.00s, 1.00KB read\n" +
+		"Requests/sec:     10.00\n"
+	for _, prefix := range []string{"2024-05-01T12:00:00.1234567Z ", "wrk-1  | ", "> ",
+		"bench\tRun wrk\t2024-05-01T12:00:00.1234567Z ", "[pod/wrk-abc/wrk] "} {
+		in := prefix + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+prefix) + "\n"
+		for _, in := range []string{in, strings.ReplaceAll(in, prefix+"\n",
+			strings.TrimSpace(prefix)+"\n")} {
+			l, _, err := Import("wrk.txt", in)
+			if err != nil || l.Done != 10 || l.ResponseTime.MaxNs != 2e6 {
+				t.Errorf("%q: it is %+v, %v", prefix, l, err)
+			}
+		}
+	}
+	if in := "> a\n> b\nc\n"; cleaned(in) != in {
+		t.Errorf("it is %q", cleaned(in))
+	}
+}
+
 // saved holds a file's expected numbers, which were read by eye.
 type saved struct {
 	file, tool, model string

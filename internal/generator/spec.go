@@ -32,6 +32,8 @@ func (t *tool) cannot(s *load.Spec) error {
 		have bool
 		why  string
 	}{
+		{s.Most > s.Connections, false, "the tool cannot open more connections later; remove " +
+			"maxConnections, or use prony"},
 		{open, can.open || can.poisson, "the tool has no open model; use wrk2, k6 or prony"},
 		{!open, can.closed, "the tool has no closed model, only a rate; use wrk, or set a rate"},
 		{open && poisson, can.poisson,
@@ -125,6 +127,14 @@ type head struct {
 	Value texts  `json:"value"`
 }
 
+// preset sets a header field unless the scenario sets it.
+func (r *request) preset(name, value string) {
+	same := func(h head) bool { return strings.EqualFold(h.Name, name) }
+	if !slices.ContainsFunc(r.Headers, same) {
+		r.Headers = append(r.Headers, head{name, texts{value}})
+	}
+}
+
 func (r *request) fixed() bool {
 	for _, h := range r.Headers {
 		if !h.Value.fixed() {
@@ -152,11 +162,10 @@ func requests(s *load.Spec, keys bool) ([]request, error) {
 			to.Headers = append(to.Headers, head{h.Name, cut(h.Value)})
 		}
 		if r.Body != "" {
-			kind := texts{cmp.Or(r.Type, "text/plain")}
-			to.Headers = append(to.Headers, head{"Content-Type", kind})
+			to.preset("Content-Type", cmp.Or(r.Type, "text/plain"))
 		}
 		if s.Host != "" && s.Host != s.Address.String() {
-			to.Headers = append(to.Headers, head{"Host", texts{s.Host}})
+			to.preset("Host", s.Host)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)

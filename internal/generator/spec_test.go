@@ -67,6 +67,8 @@ func TestCannot(t *testing.T) {
 	check(open(pace.Constant, pace.Flat(100)), "the tool has no open model",
 		"wrk2 hey k6 h2load jmeter")
 	check(open(pace.Constant, pace.Flat(0.5)), "", "hey k6 h2load jmeter")
+	check(func(s *load.Spec) { open(pace.Constant, pace.Flat(100))(s); s.Most = 9 },
+		"cannot open more connections", "")
 	check(open(pace.Poisson, pace.Flat(100)), "", "jmeter")
 	check(open(pace.Constant, ramp), "", "k6")
 	check(open(pace.Replay, pace.Profile{Pieces: []pace.Piece{{}}}), "", "")
@@ -147,6 +149,13 @@ func TestRequests(t *testing.T) {
 	}
 	if _, err := requests(&s, false); err == nil || !strings.Contains(err.Error(), "draw {key}") {
 		t.Errorf("error %v for a tool without keys", err)
+	}
+	// The request's own fields come first.
+	own := s
+	own.Scenario.Requests = []load.Request{{Method: "PUT", Path: "/", Body: "x", Headers: []load.
+		Header{{Name: "content-type", Value: "a/b"}, {Name: "host", Value: "c"}}}}
+	if got, err := requests(&own, true); err != nil || len(got[0].Headers) != 2 {
+		t.Errorf("headers are %v, %v", got[0].Headers, err)
 	}
 	// Host is the address itself, so it needs no header.
 	s.Host = s.Address.String()

@@ -84,7 +84,8 @@ func compareSays(c compare.Comparison) string {
 		for _, r := range p.Rows {
 			switch r.Outcome {
 			case compare.Better, compare.Worse:
-				text := fmt.Sprintf("%s %s (%s)", r.Name(), units.Change(1+r.Change()), r.Text)
+				text := fmt.Sprintf("%s %s (%s)", r.Name(), units.Change(1+r.Change()),
+					r.OutcomeText())
 				if len(c.Pairs) > 1 {
 					text = p.B.Target + ": " + text
 				}
@@ -106,8 +107,11 @@ func compareSays(c compare.Comparison) string {
 		return fmt.Sprintf("B compared with A: no significant difference in %s.",
 			units.Plural(alike, "metric"))
 	}
-	return fmt.Sprintf("B against A: %s. No significant difference in %s.",
-		strings.Join(changed, "; "), units.Plural(alike, "other metric"))
+	text := "B against A: " + strings.Join(changed, "; ") + "."
+	if alike > 0 {
+		text += " No significant difference in " + units.Plural(alike, "other metric") + "."
+	}
+	return text
 }
 
 func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) pairView {
@@ -123,20 +127,8 @@ func pairOf(c compare.Comparison, p compare.Pair, number int, g *compare.Gate) p
 		if s, ok := levels(r, c.Repeat()); ok {
 			v.Levels = append(v.Levels, s)
 		}
-		for _, side := range []struct {
-			name string
-			why  *table.Note
-		}{{"A", r.A.Withheld}, {"B", r.B.Withheld}} {
-			if side.why != nil {
-				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", side.name, r.Name(),
-					side.why))
-			}
-		}
-		if r.Control != nil && r.Control.HasInterval() {
-			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
-				units.Change(r.Control.Center), compare.Interval(*r.Control)))
-		}
 	}
+	v.Notes = p.Notes()
 	return v
 }
 

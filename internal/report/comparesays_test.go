@@ -3,7 +3,9 @@ package report
 import (
 	"testing"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/report/compare"
+	"prony.example/record"
 	"prony.example/stats"
 )
 
@@ -28,6 +30,8 @@ func TestComparisonSays(t *testing.T) {
 		pair("b", alike, alike))
 	check("B against A: peak req/s −20 % (slower). No significant difference in 1 other metric.",
 		false, pair("b", slower, alike))
-	check("B against A: b: peak req/s −20 % (slower). "+
-		"No significant difference in 0 other metrics.", false, pair("b", slower), pair("c"))
+	check("B against A: b: peak req/s −20 % (slower).", false, pair("b", slower), pair("c"))
+	doubtful := slower
+	doubtful.Grade, doubtful.Doubt = record.Suspect, &table.Doubt{Rules: []string{"steal"}}
+	check("B against A: peak req/s −20 % (slower; SUSPECT (steal)).", false, pair("b", doubtful))
 }

@@ -171,7 +171,7 @@ func floorStrip(sc *table.Scenario) *strip {
 	s := &strip{Caption: "Noise floor: each target against itself", Name: "target, measure",
 		Axis: "arm b divided by arm a, logarithmic axis", Value: "ratio and interval",
 		Ticks: r.marks(ratioText), Mark: r.place(1), Class: "forest"}
-	worst, alarms := math.Inf(-1), 0
+	worst, alarms, intervals := math.Inf(-1), 0, 0
 	g := stripGroup{}
 	for _, f := range sc.Floors {
 		row := ratioRow(f.Target, f.Ratio, r)
@@ -180,6 +180,9 @@ func floorStrip(sc *table.Scenario) *strip {
 			row.Range += "; resolution " + table.Resolution(f.Detects)
 			worst = max(worst, f.Detects)
 		}
+		if f.Ratio.HasInterval() {
+			intervals++
+		}
 		if f.Ratio.HasInterval() && (f.Ratio.Lo > 1 || f.Ratio.Hi < 1) {
 			alarms++
 			row.Class = "alarm"
@@ -187,8 +190,11 @@ func floorStrip(sc *table.Scenario) *strip {
 		g.Rows = append(g.Rows, row)
 	}
 	s.Groups = []stripGroup{g}
-	s.Says = fmt.Sprintf("%d of %d intervals exclude 1, although nothing differs.", alarms,
-		len(sc.Floors))
+	s.Says = fmt.Sprintf("%d of %s exclude 1, although nothing differs.", alarms,
+		units.Plural(intervals, "interval"))
+	if intervals == 0 {
+		s.Says = "No ratio has an interval."
+	}
 	switch {
 	case math.IsInf(worst, -1):
 	case table.Wide(1, 1+worst):

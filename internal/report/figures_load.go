@@ -104,7 +104,7 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 	for _, l := range sc.Loads {
 		rate, ok := t.Metric(l.Name, metric.Throughput)
 		if !ok || !rate.Known() {
-			if ok && l.Model == record.Open {
+			if ok && fellBehind(t, l, &rate) {
 				over = append(over, l.Name)
 			}
 			continue
@@ -118,7 +118,9 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 		p50, _ := t.Metric(l.Name, "p50")
 		p99, _ := t.Metric(l.Name, "p99")
 		if !p50.Known() {
-			over = append(over, l.Name)
+			if fellBehind(t, l, &p50) {
+				over = append(over, l.Name)
+			}
 			continue
 		}
 		point := pageLoadPoint{Load: l.Title, PerS: roundTo(rate.Summary.Center, 1),
@@ -137,6 +139,18 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 			units.Rate(line.Points[len(line.Points)-1].PerS), strings.Join(over, ", "))
 	}
 	return line
+}
+
+// fellBehind reports whether an open load has no number because its rate was above the capacity of
+// the target. A number can also be missing because of the machine, or because of few responses.
+func fellBehind(t *table.Target, l table.LoadInfo, m *table.Metric) bool {
+	return l.Model == record.Open && (m.Withheld.Kind == table.NoteBacklogGrew ||
+		slices.ContainsFunc(t.Trials, func(r *record.Record) bool {
+			return slices.ContainsFunc(r.Verdict.Findings, func(f record.Finding) bool {
+				return f.Load == l.Name && f.Grade == record.Invalid && (f.Rule == "capacity" ||
+					f.Rule == "delivered" && f.Case == "waited")
+			})
+		}))
 }
 
 func milli(ns float64) *float64 { return format.Finite(roundTo(ns/1e6, 4)) }

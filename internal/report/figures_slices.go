@@ -242,8 +242,8 @@ func speedStrip(sc *table.Scenario, reference *table.Target, perDot int) *strip 
 	s := &strip{Caption: "The machine's speed: requests/s of " + reference.Name + " by round",
 		Name: "start", Axis: "requests/s of " + reference.Name, Value: "lowest to highest round",
 		Ticks: r.marks(onAxis(units.Rate)), Class: "rounds",
-		Says: fmt.Sprintf("The same program, %s, served between %s/s and %s/s: this is the "+
-			"machine's speed, which cancels in the ratios above.", reference.Name,
+		Says: fmt.Sprintf("The same program, %s, served between %s/s and %s/s in 9 of 10 rounds: "+
+			"this is the machine's speed, which cancels in the ratios above.", reference.Name,
 			units.Rate(rates[len(rates)/20]), units.Rate(rates[len(rates)-1-len(rates)/20]))}
 	var g stripGroup
 	for _, raw := range sc.Starts.Raw {

@@ -34,6 +34,11 @@ func TestFiguresSayFindings(t *testing.T) {
 	if !strings.HasSuffix(s.Says, "too few blocks to know which difference they detect.") {
 		t.Errorf("the figure says %q", s.Says)
 	}
+	floor.Ratio = stats.Ratio{N: 1, Center: 1.2, Lo: math.NaN(), Hi: math.NaN()}
+	s = floorStrip(&table.Scenario{Floors: []table.Floor{floor}})
+	if !strings.HasPrefix(s.Says, "No ratio has an interval.") {
+		t.Errorf("one block: the figure says %q", s.Says)
+	}
 }
 
 // TestFiguresLeaveOutUnknown checks that the text and the table of response times have no number of

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -193,6 +194,39 @@ func TestSVG(t *testing.T) {
 	check(t, "picture-levels.svg", b.Bytes())
 }
 
+// TestSVGOfOddTables checks that a long name has room, and that values of 0 are drawn.
+func TestSVGOfOddTables(t *testing.T) {
+	records := slices.Clone(made())
+	long := strings.Repeat("long-長い/", 8) // some letters are two columns wide
+	for i := range records {
+		if records[i].Target.Name == "rust-axum" {
+			records[i].Target.Name = long
+		}
+	}
+	o := fixtureOptions()
+	o.Baseline = ""
+	sheet := sheetOf(records, o)
+	for _, tab := range sheet.Tables {
+		for _, row := range tab.Rows {
+			for i := range row.Cells {
+				row.Cells[i].Value, row.Cells[i].Interval = 0, table.Interval{}
+			}
+		}
+	}
+	var b strings.Builder
+	if err := SVG(&b, sheet); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "NaN") {
+		t.Errorf("a position is no number:\n%s", &b)
+	}
+	before, _, _ := strings.Cut(b.String(), `" dx="-14"`)
+	end, err := strconv.Atoi(before[strings.LastIndex(before, `"`)+1:])
+	if columns := format.Columns(long); err != nil || end < 7*columns {
+		t.Errorf("names of %d columns end at %d, %v", columns, end, err)
+	}
+}
+
 func TestMethodLine(t *testing.T) {
 	check := func(records []record.Record, link, want string) {
 		t.Helper()
@@ -241,6 +275,25 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "none.json", none.Bytes())
+}
+
+// TestJSONHasProtocolAndTool checks that each load has its protocol and the generator that made it.
+func TestJSONHasProtocolAndTool(t *testing.T) {
+	records := sample()[:1]
+	records[0].Loads[1].Protocol, records[0].Loads[1].Driver = "HTTPS/2", "wrk 4.1.0"
+	var b bytes.Buffer
+	if err := JSON(&b, analyze(records, fixtureOptions()), JSONOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Results []struct{ Tool, Protocol string }
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(doc.Results); got != "[{prony http/1.1} {wrk https/2}]" {
+		t.Errorf("the loads are of %s", got)
+	}
 }
 
 // TestJSONKeepsTheSeed checks that the document has every field of the original format, with a

@@ -175,6 +175,22 @@ func TestLoadsData(t *testing.T) {
 			t.Errorf("%s has no peak", line.Target)
 		}
 	}
+	for rule, want := range map[string]bool{"steal": false, "capacity": true} {
+		records := rich()
+		for i, r := range records {
+			if r.Target.Name == "rust-axum" {
+				finding := record.Finding{Rule: rule, Load: "rate2", Grade: record.Invalid}
+				records[i].Verdict = record.Verdict{Grade: record.Invalid,
+					Findings: []record.Finding{finding}}
+			}
+		}
+		for _, line := range dataOf(analyze(records, fixtureOptions()),
+			HTMLOptions{}).Scenarios[0].Loads.Targets {
+			if line.Target == "rust-axum" && strings.Contains(line.Knee, "rate2") != want {
+				t.Errorf("without a number at rate2 because of %s: %q", rule, line.Knee)
+			}
+		}
+	}
 	one := analyze(made(), fixtureOptions())
 	if dataOf(one, HTMLOptions{}).Scenarios[0].Loads != nil {
 		t.Error("a curve is drawn through one point")
@@ -276,6 +292,19 @@ func TestCompareNothing(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "Not compared: x is only in A.") {
 		t.Error("the page does not say what is missing")
+	}
+}
+
+// TestCompareLacksOnce checks that the page has each reason for missing numbers once, as text has.
+func TestCompareLacksOnce(t *testing.T) {
+	why := table.NoteOf(table.NoteNoTrial)
+	row := func(metric string) compare.Row {
+		return compare.Row{Metric: metric, Label: metric, B: compare.Value{Withheld: &why}}
+	}
+	c := compare.Comparison{Pairs: []compare.Pair{{Rows: []compare.Row{row("p50"), row("p99")}}}}
+	want := []string{"B has no p50, p99: " + why.String()}
+	if got := pairOf(c, c.Pairs[0], 1, nil).Notes; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

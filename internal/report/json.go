@@ -18,18 +18,17 @@ import (
 
 // JSONOptions has the contents of the document that records do not have.
 type JSONOptions struct {
-	Answers     []string          // as in HTMLOptions, in words
-	Endpoints   map[string]string // scenario -> its endpoints, separated by commas
-	Protocols   map[string]string // scenario -> protocol; "http/1.1" when absent
-	Tool        string            // the load generator; "prony" if empty
-	Description string            // of the system; made from the records if empty
+	Answers   []string          // as in HTMLOptions, in words
+	Endpoints map[string]string // scenario -> its endpoints, separated by commas
 }
 
 const jsonVersion = 1
 
+// ownTool is the load generator of loads without a driver.
+const ownTool = "prony"
+
 // JSON prints the run for programs; docs/formats/report-json.md describes the format.
 func JSON(w io.Writer, s table.Study, o JSONOptions) error {
-	o.Tool = cmp.Or(o.Tool, "prony")
 	return format.JSON(w, document(s, o))
 }
 
@@ -219,7 +218,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	sheet := s.Sheet()
 	d := jsonDocument{
 		Version: jsonVersion, Suite: suite, Run: run, Reproduce: sheet.Reproduce,
-		Tools: map[string]string{"selected": o.Tool}, Verdicts: map[string]int{},
+		Tools: map[string]string{"selected": ownTool}, Verdicts: map[string]int{},
 		Numbers: sheet.Numbers, Answers: o.Answers,
 	}
 	for _, t := range s.Verdicts {
@@ -240,20 +239,17 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	}
 	if len(s.Records) > 0 {
 		d.Timestamp = s.Records[0].Time.UTC().Format(time.RFC3339)
-		d.system(s.Records[0].Provenance, o)
+		d.system(s.Records[0].Provenance)
 	}
 	return d
 }
 
-func (d *jsonDocument) system(p record.Provenance, o JSONOptions) {
+func (d *jsonDocument) system(p record.Provenance) {
 	d.System = jsonSystem{
 		OS: p.OS, Arch: p.Arch, CPUModel: p.CPUModel, CPUCores: p.Cores,
 		RAMGB:       (p.MemoryBytes + 1<<29) >> 30, // GiB, rounded to the nominal size
-		JavaVersion: p.Tools["java"], Description: o.Description,
-	}
-	if o.Description == "" {
-		d.System.Description = "kernel " + p.Kernel + ", governor " + p.Governor + ", cgroup " +
-			p.Cgroup
+		JavaVersion: p.Tools["java"],
+		Description: "kernel " + p.Kernel + ", governor " + p.Governor + ", cgroup " + p.Cgroup,
 	}
 	d.Tools["pronyVersion"] = p.Prony
 	maps.Copy(d.Tools, p.Tools)
@@ -268,11 +264,11 @@ func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
 		}
 		d.Failures = append(d.Failures, f)
 	}
-	protocol := cmp.Or(o.Protocols[r.Scenario], "http/1.1")
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		out := jsonResult{
-			Server: name, Tool: o.Tool, Protocol: protocol, Scenario: r.Scenario,
+			Server: name, Tool: ownTool, Scenario: r.Scenario,
+			Protocol: cmp.Or(strings.ToLower(l.Protocol), "http/1.1"),
 			Config: jsonConfig{
 				l.Threads, l.Connections, time.Duration(l.WindowNs).String(),
 				o.Endpoints[r.Scenario], l.RatePerS,
@@ -280,6 +276,9 @@ func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
 			Metrics: metricsOf(l), Trial: r.Trial, Block: r.Block, Order: r.Order,
 			Load: l.Name, Model: l.Model, Verdict: table.LoadGrade(r, l.Name),
 			Findings: wording.WithWords(table.FindingsOn(r, l.Name)),
+		}
+		if l.Driver != "" {
+			out.Tool, _, _ = strings.Cut(l.Driver, " ") // without its version
 		}
 		d.Results = append(d.Results, out)
 	}

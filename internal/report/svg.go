@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 )
 
@@ -23,9 +25,12 @@ const (
 	pictureWidth = 860
 	pictureLeft  = 190 // start of the bars
 	pictureRight = 640 // end of their axis
-	pictureTop   = 72  // height of the titles
-	pictureRow   = 34
-	pictureAxis  = 34 // height of the axis
+	// pictureLetter is the width of a column of letters, and pictureGap the room around a name.
+	pictureLetter = 8
+	pictureGap    = 14
+	pictureTop    = 72 // height of the titles
+	pictureRow    = 34
+	pictureAxis   = 34 // height of the axis
 )
 
 type picture struct {
@@ -64,12 +69,19 @@ func (b pictureBar) Width(from int) float64 { return max(b.To-float64(from), 0) 
 // first values if there are no ratios. It has colors for light and dark pages. It fails if no value
 // is known.
 func SVG(w io.Writer, s table.Sheet) error {
-	p := picture{Width: pictureWidth, FromX: pictureLeft, ToX: pictureRight}
+	more := 0 // room for long names
+	for _, tab := range s.Tables {
+		for _, row := range tab.Rows {
+			name := pictureLetter*format.Columns(row.Name) + pictureGap
+			more = max(more, name-pictureLeft)
+		}
+	}
+	p := picture{Width: pictureWidth + more, FromX: pictureLeft + more, ToX: pictureRight + more}
 	for _, tab := range s.Tables {
 		if tab.Kind != "" { // not how targets compare
 			continue
 		}
-		part, ok := drawTable(tab)
+		part, ok := drawTable(tab, float64(more))
 		if !ok {
 			continue
 		}
@@ -87,8 +99,8 @@ func SVG(w io.Writer, s table.Sheet) error {
 	return pictureTemplate.Execute(w, p)
 }
 
-// drawTable draws a column of a table.
-func drawTable(tab table.Table) (part picturePart, ok bool) {
+// drawTable draws a column of a table, with more room for names.
+func drawTable(tab table.Table, more float64) (part picturePart, ok bool) {
 	name := slices.IndexFunc(tab.Columns, func(c table.Column) bool {
 		return c.Role == table.RoleName
 	})
@@ -104,9 +116,9 @@ func drawTable(tab table.Table) (part picturePart, ok bool) {
 			most = max(most, c.Value, endOf(c))
 		}
 	}
-	axis := ruler{0, most, false}
+	axis := ruler{0, cmp.Or(most, 1), false}
 	place := func(v float64) float64 {
-		return pictureLeft + (pictureRight-pictureLeft)*min(max(v/most, 0), 1)
+		return more + pictureLeft + (pictureRight-pictureLeft)*min(max(v/axis.hi, 0), 1)
 	}
 	print := onAxis(units.Printer(column.Unit))
 	if column.Role == table.RoleRatio {

@@ -443,7 +443,7 @@ func provenanceFacts(r *record.Record) []fact {
 	v := factsView{}
 	t := r.Target
 	v.add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
-		"variant "+t.Variant), ", "))
+		"variant "+cmp.Or(t.Variant, "none")), ", "))
 	if r.Start.ReadyNs > 0 {
 		v.add("start", fmt.Sprintf("the service listened after %s, was ready after %s, and sent "+
 			"its first response in %s",
@@ -478,7 +478,8 @@ func provenanceFacts(r *record.Record) []fact {
 	}
 	v.add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
 		p.Cores, memory, p.OS, p.Kernel, p.Governor, p.Cgroup,
-		map[bool]string{true: ", virtual"}[p.Hypervisor]))
+		map[bool]string{true: ", virtual"}[p.Hypervisor]+
+			map[bool]string{true: ", idle cores poll"}[p.Idle == record.IdlePolls]))
 	v.add("tools", toolsText(p))
 	return v.Facts
 }

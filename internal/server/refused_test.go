@@ -60,7 +60,7 @@ func TestLinkOfTheServer(t *testing.T) {
 		request := httptest.NewRequest(method, "http://127.0.0.1"+path, nil)
 		request.Header.Set("Content-Type", "application/json")
 		if token != "" {
-			request.AddCookie(&http.Cookie{Name: cookie, Value: token})
+			request.AddCookie(&http.Cookie{Name: cookie(request), Value: token})
 		}
 		if bearer != "" {
 			request.Header.Set("Authorization", "Bearer "+bearer)
@@ -75,6 +75,8 @@ func TestLinkOfTheServer(t *testing.T) {
 	}
 	const no, ok, link = http.StatusUnauthorized, http.StatusOK, http.StatusSeeOther
 	check("GET", "/?token=right", "", "", link)
+	check("GET", "/?token=right", "right", "", link) // not a page whose address has the token
+	check("GET", "/?token=right", "wrong", "", link)
 	check("GET", "/?token=wrong", "", "", no)
 	check("GET", "/?token=", "", "", no)
 	check("GET", "/", "", "", no)
@@ -87,6 +89,37 @@ func TestLinkOfTheServer(t *testing.T) {
 	check("GET", "/api/v1/runs", "", "wrong", no)
 	check("GET", "/api/v1/runs", "right", "wrong", no)
 	check("GET", "/api/v1/runs", "wrong", "right", ok)
+}
+
+// TestCookiesOfTwoServers checks that a browser with the cookies of two servers of a host can use
+// both: a host's cookies are sent to all its ports.
+func TestCookiesOfTwoServers(t *testing.T) {
+	list, err := runs.Open(t.TempDir(), runs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[string]string{"http://127.0.0.1:8001": "one", "http://127.0.0.1:8002": "two"}
+	jar := map[string]*http.Cookie{}
+	ask := func(url, path string) int {
+		request := httptest.NewRequest(http.MethodGet, url+path, nil)
+		for _, c := range jar {
+			request.AddCookie(c)
+		}
+		answer := httptest.NewRecorder()
+		New(Options{Runs: list, Token: tokens[url]}).Handler().ServeHTTP(answer, request)
+		for _, c := range answer.Result().Cookies() {
+			jar[c.Name] = c
+		}
+		return answer.Code
+	}
+	for url, token := range tokens {
+		ask(url, "/?token="+token)
+	}
+	for url := range tokens {
+		if status := ask(url, "/api/v1/runs"); status != http.StatusOK {
+			t.Errorf("%s: %d", url, status)
+		}
+	}
 }
 
 // TestCauseIsTheLastMessage checks that the reason of a failed start is its last message, without

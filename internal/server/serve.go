@@ -227,7 +227,7 @@ func answer(handle handler) http.Handler {
 			status = http.StatusNotFound
 		case errors.Is(err, runs.ErrUnderWay):
 			status = http.StatusConflict
-		case errors.Is(err, runs.ErrLabels):
+		case errors.Is(err, runs.ErrLabels), errors.Is(err, runs.ErrDamaged):
 			status = http.StatusUnprocessableEntity
 		}
 		say(w, r, status, err.Error())
@@ -305,8 +305,12 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// cookie is the name of the cookie with the token.
-const cookie = "prony"
+// cookie returns the name of the cookie with the token. Browsers send the cookies of a host to all
+// its ports, and each can have a server.
+func cookie(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host) // none is the default port
+	return "prony" + port
+}
 
 // admit requires the token: as a bearer token (RFC 6750), which programs send, or as the cookie
 // that a browser gets when it follows the link with the token, which is then removed from the
@@ -323,16 +327,16 @@ func (s *Server) admit(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bearer, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		retained, err := r.Cookie(cookie)
+		retained, err := r.Cookie(cookie(r))
 		input := r.URL.Query().Get("token")
 		switch {
-		case isBearer && right(bearer), !isBearer && err == nil && right(retained.Value):
-			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/" && input != "" && right(input):
 			portguard.Admit(r)
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: input, Path: "/", HttpOnly: true,
-				SameSite: http.SameSiteStrictMode})
+			http.SetCookie(w, &http.Cookie{Name: cookie(r), Value: input, Path: "/",
+				HttpOnly: true, SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
+		case isBearer && right(bearer), !isBearer && err == nil && right(retained.Value):
+			next.ServeHTTP(w, r)
 		default:
 			portguard.Deny(w, r)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="prony"`)

@@ -290,6 +290,40 @@ func TestComparePage(t *testing.T) {
 	}
 }
 
+// TestCopies checks that each run has the name of its folder, also if it is a copy, and that a
+// trend has a copied run once.
+func TestCopies(t *testing.T) {
+	s := newSite(t, Options{})
+	err := os.CopyFS(filepath.Join(s.dir, "copy"), os.DirFS(filepath.Join(s.dir, monday)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(path, want string) {
+		t.Helper()
+		if _, text := s.ask(t, http.MethodGet, path, ""); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %s: %.500s", path, want, text)
+		}
+	}
+	named("/compare?a="+monday+"&b=copy", "copies of one run")
+	named("/trend", `"runs": 1`)
+	if err := os.RemoveAll(filepath.Join(s.dir, monday)); err != nil {
+		t.Fatal(err)
+	}
+	named("/trend", `"run": "copy"`)
+}
+
+// TestDamagedRun checks that a run that exists, but cannot be read, has a status of its own.
+func TestDamagedRun(t *testing.T) {
+	s := newSite(t, Options{})
+	put(t, "{", s.dir, monday, record.RunFile)
+	for _, path := range []string{"", "/report", "/page"} {
+		answer, text := s.ask(t, http.MethodGet, "/runs/"+monday+path, "")
+		if answer.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%q: %d %.300s", path, answer.StatusCode, text)
+		}
+	}
+}
+
 // TestNoLab checks that without a checkout only runs are available.
 func TestNoLab(t *testing.T) {
 	s := newSite(t, Options{})

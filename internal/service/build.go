@@ -230,7 +230,7 @@ func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 		fmt.Fprintf(h, "tool %q %q\n", name, tools[name].Version)
 	}
 	if native, ok := tools["native-image"]; ok {
-		fmt.Fprintf(h, "native %q %q\n", native.Edition,
+		fmt.Fprintf(h, "native %q %q with its libraries\n", native.Edition,
 			nativeOptions(native, runtime.GOOS, runtime.GOARCH))
 	}
 	for _, pair := range slices.Sorted(slices.Values(os.Environ())) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// momentary are the beginnings of variables that say where a command was typed, and change nothing
-// in a build.
+// momentary are variables that say where a command was typed, and change nothing in a build. Those
+// that end in _ are beginnings of names.
 var momentary = []string{"COLUMNS", "DISPLAY", "GITHUB_", "GIT_", "GPG_", "INVOCATION_ID",
 	"JOURNAL_STREAM", "LINES", "LS_COLORS", "OLDPWD", "PRONY_", "PS1", "PWD", "SHLVL", "SSH_",
-	"STY", "TERM", "TMPDIR", "TMUX", "WINDOWID", "XDG_", "_"}
+	"STY", "TERM", "TERM_", "TMPDIR", "TMUX", "TMUX_", "WINDOWID", "XDG_", "_"}
 
 // environ returns a hash of each variable that the build steps of a user's service may read, by
 // name; nil for services of the catalog, whose steps read only those of buildEnv.
@@ -24,7 +24,7 @@ func (s *Service) environ() map[string]string {
 	for _, pair := range s.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if !slices.ContainsFunc(momentary, func(m string) bool {
-			return strings.HasPrefix(name, m)
+			return name == m || m != "_" && strings.HasSuffix(m, "_") && strings.HasPrefix(name, m)
 		}) {
 			sum := sha256.Sum256([]byte(value))
 			out[name] = hex.EncodeToString(sum[:4])

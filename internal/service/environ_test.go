@@ -14,6 +14,9 @@ func TestOtherwise(t *testing.T) {
 	}{
 		{environ("A=1"), environ("A=1", "SSH_TTY=x"), ""},
 		{environ("A=1"), environ("A=2"), "A"},
+		{environ("_=a", "TERM_PROGRAM=a", "PS1=a"), environ("_=b", "PS1=b"), ""},
+		{environ("_JAVA_OPTIONS=-Xmx1g"), environ("STYLE=b", "LINESIZE=9"), "LINESIZE, STYLE, " +
+			"_JAVA_OPTIONS"},
 		{environ("A=1"), environ(), "A"},
 		{environ(), environ("B=1", "A=", "C=3", "D=4", "E="), "A, B, C, 2 more"},
 		{nil, environ("A=1"), ""},

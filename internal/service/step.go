@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -46,12 +47,14 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		}
 		line := cmdlog.Hush(strings.Join(step, " "))
 		b.say("build %s: %s", s.Label(), line)
-		if _, err := fmt.Fprintf(log, "$ %s\n", cmdlog.Hush(strings.Join(args, " "))); err != nil {
-			return fmt.Errorf("write the log: %w", err)
-		}
 		if err := b.runStep(ctx, built, user, env, log, args); err != nil {
 			err = fmt.Errorf("step %d of %d (%s): %w", i+1, len(s.Build.Steps), line, err)
 			return withTail(err, log)
+		}
+	}
+	if args := built.ownLibraries(filepath.Join(built.Dir, s.Build.Artifact)); args != nil {
+		if err := b.runStep(ctx, built, user, env, log, args); err != nil {
+			return withTail(fmt.Errorf("copy the native image's libraries: %w", err), log)
 		}
 	}
 	return nil
@@ -59,6 +62,9 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 
 func (b *Builder) runStep(ctx context.Context, built *Built, user privilege.User, env []string,
 	log *os.File, args []string) error {
+	if _, err := fmt.Fprintf(log, "$ %s\n", cmdlog.Hush(strings.Join(args, " "))); err != nil {
+		return fmt.Errorf("write the log: %w", err)
+	}
 	ctx, cancel := bounded(ctx, b.Bound)
 	defer cancel()
 	program := inside(built.Dir, args[0])

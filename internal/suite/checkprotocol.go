@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"prony.example/internal/base/strictyaml"
+	"prony.example/load/engine/http2"
 )
 
 // speaks checks that a scenario's protocol fits the rest of the scenario and the suite.
@@ -17,8 +18,9 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 	socket, call := is("ws", "wss"), isCall(sc.Protocol)
 	contract := cmp.Or(sc.Contract, s.Contract)
 	var engines []string
+	renewed := false
 	for _, l := range s.Loads {
-		engines = append(engines, l.Engine)
+		engines, renewed = append(engines, l.Engine), renewed || l.Churn > 0
 	}
 	raw := plain && sc.Unix == "" // other tools support it
 	for _, row := range []struct {
@@ -34,6 +36,9 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 			"use connections instead of " +
 				"streams", "the scenario's protocol allows only one request at a time on " +
 				"each connection"},
+		{sc.Streams > 1 && renewed, "streams", "remove streams, or churn from the loads",
+			"connections with several requests under way cannot be renewed after a number of " +
+				"responses"},
 		{!raw && others(s.Drivers, Drivers[0]), "protocol", "remove drivers",
 			"only Prony's generator supports protocols other than HTTP/1.1 over TCP"},
 		{!raw && !call && !is("https", "h2", "h2c") && slices.Contains(engines, "epoll"),
@@ -59,6 +64,7 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 			c.Wrong(line, "write POST "+path, "the request's body is the message, so its method "+
 				"must be POST")
 		}
+		c.carried(fmt.Sprintf("%srequests[%d].headers", keyPath, i), sc.Protocol, r.Headers)
 		if call && strings.Count(path, "/") != 2 {
 			c.Wrong(line, "write a path such as POST /grpc.health.v1.Health/Check",
 				"the path of a gRPC call must have the form /package.Service/Method")
@@ -68,6 +74,19 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 			c.Wrong(line, "put the differences into the "+
 				"body", "a WebSocket opens at one path, "+
 				"which cannot have placeholders; requests cannot set header fields")
+		}
+	}
+}
+
+// carried checks that a protocol sends all header fields of a request.
+func (c *checker) carried(keyPath, protocol string, headers map[string]Text) {
+	if !shares(protocol) {
+		return
+	}
+	for _, name := range sortedNames(headers) {
+		if !http2.Carries(name, string(headers[name]), isCall(protocol)) {
+			c.Wrong(step(keyPath, name), "remove the header field", "protocol %s does not have "+
+				"the header field %s, or sets it itself", protocol, name)
 		}
 	}
 }

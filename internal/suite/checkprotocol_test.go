@@ -55,6 +55,14 @@ loads: [{name: peak, model: closedLOAD}]
 	check("", "protocol: grpcs", "POST /x.Y/Z", "", ", engine: epoll")
 	check("", "protocol: h2c", "POST /x", "", ", engine: nethttp")
 	check("messages have no header fields", "protocol: ws", "POST /x", "observe: {traces: 1%}", "")
+	check("cannot be renewed", "protocol: h2\n    streams: 2", "POST /x", "", ", churn: 3")
+	check("", "protocol: h2\n    streams: 1", "POST /x", "", ", churn: 3")
+	check("the header field Connection", "protocol: h3", `"POST /x", headers: {Connection: close}`,
+		"", "")
+	check("the header field content-type", "protocol: grpc",
+		`"POST /p.S/M", headers: {content-type: a/b}`, "", "")
+	check("", "protocol: h2", `"POST /x", headers: {content-type: a/b, TE: trailers}`, "", "")
+	check("", "protocol: https", `"POST /x", headers: {Connection: close}`, "", "")
 	check("the Unix socket of a container", "unix: /s", "POST /x", "launchers: [docker]", "")
 	check("the message", "protocol: ws", "PUT /x", "", "")
 	check("the path of a gRPC call", "protocol: grpc", "POST /x", "", "")

@@ -38,6 +38,7 @@ type Override struct {
 	// Interleave is how targets are compared; empty: the suite's.
 	Interleave string
 	Freeze     string   // one of Freezing; empty: the suite's
+	Idle       string   // one of Idling; empty: the suite's
 	Slices     Duration // of each target in a start; 0: the suite's
 	// Agents are attached instead of the suite's agents; nil: the suite's. Observed, Watching and
 	// Watch are those of the suite.
@@ -84,6 +85,7 @@ func (s *Suite) Override(o Override) error {
 	changed.AA = s.AA || o.AA
 	changed.Interleave = cmp.Or(o.Interleave, s.Interleave)
 	changed.Freeze = cmp.Or(o.Freeze, s.Freeze)
+	changed.Idle = cmp.Or(o.Idle, s.Idle)
 	changed.Slices = cmp.Or(o.Slices, s.Slices)
 	changed.drive(o.Drivers)
 	if o.Quick {

@@ -77,6 +77,10 @@ var parameters = slices.Concat([]parameter{
 		about: "whether Prony stops a target while it loads others in slices. Use off for " +
 			"services that fail if they are stopped, such as members of a cluster with " +
 			"heartbeats; their work between slices then takes CPU time from the others"},
+	{key: "idle", choices: Idling,
+		about: "what idle cores do during a run in a virtual machine (default: poll, if Prony is " +
+			"permitted to choose). A core that polls responds at once, and a core that halts " +
+			"goes back to the hypervisor"},
 	{key: "slices", def: "4s", max: hour,
 		about: "total time for which each target is loaded in the slices of a start"},
 	{key: "seed", def: "42", max: maxExact,

@@ -27,6 +27,12 @@ var Freezing = []string{"on", FreezeOff}
 // FreezeOff lets targets run on while others are loaded.
 const FreezeOff = "off"
 
+// Idling are the values of Suite.Idle: what idle cores do during a run, where Prony can choose.
+var Idling = []string{record.IdlePolls, IdleHalts}
+
+// IdleHalts leaves idle cores as they are.
+const IdleHalts = "halt"
+
 // mostSideBySide is the largest number of targets of a start.
 const mostSideBySide = 12
 

@@ -87,6 +87,8 @@ type Suite struct {
 	Interleave string `yaml:"interleave" json:"interleave,omitempty"`
 	// Freeze is one of Freezing; empty: on.
 	Freeze string `yaml:"freeze" json:"freeze,omitempty"`
+	// Idle is one of Idling; empty: poll.
+	Idle string `yaml:"idle" json:"idle,omitempty"`
 	// NoSlices is why slices are impossible on this machine or in this run; empty: no known reason.
 	NoSlices string `yaml:"-" json:"-"`
 	// Together is how many targets fit into this machine's memory at the same time; 0: all. Crowd

@@ -56,7 +56,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 		Lead: time.Duration(l.Lead), Budget: time.Duration(l.Budget),
 		Confidence: searchConfidence, Precision: searchPrecision,
 		CeilingPerS: f.lab.ceiling(protocolOf(f.trial.Scene), f.trial.Scene.Streams,
-			l.Connections, l.Generators),
+			l.Connections, l.Generators) / float64(f.scene.Steps()), // a search counts flows
 	})
 	stop()
 	if err != nil {

@@ -137,7 +137,7 @@ var All = []Metric{
 		Doc: "energy that the whole machine's processors took over good answers: the load's part " +
 			"and what idles are in it"},
 	{Name: "backend_calls_per_response", Unit: units.One, Asked: true,
-		Label: "asks per answer", Better: "fewer", Worse: "more",
+		Label: "backend calls per response", Better: "fewer", Worse: "more",
 		Load: func(l *record.Load) (sum float64) {
 			if len(l.BackendCalls) == 0 {
 				return math.NaN()
@@ -148,7 +148,7 @@ var All = []Metric{
 			return sum
 		},
 		Missing: "no counter of its backend calls was read",
-		Column:  &Column{"backendCalls", "asks/answer", OfCost, 6, units.Hundredths},
+		Column:  &Column{"backendCalls", "calls/response", OfCost, 6, units.Hundredths},
 		Doc: "what databases and upstreams counted in the window over good answers; of several " +
 			"counters their sum"},
 	{Name: "lag_p99", Unit: units.Ns, Model: record.Open, Lab: true,

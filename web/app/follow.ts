@@ -228,37 +228,55 @@ export function repeatsOf(s: State): number {
   return Math.max(0, ...s.planned.map((p) => p.block));
 }
 
+// retry is when a stream that was refused is requested again, ms.
+const retry = 5000;
+
 // follow calls changed at most a few times a second, until the run has ended or nobody listens. The
-// browser asks again by itself where the connection breaks, from behind the last line it has.
+// browser asks again by itself where the connection breaks, from behind the last line it has. After
+// an answer without events it does not: then the run may be over, or too many pages follow runs.
 export function follow(
   id: string,
   changed: (s: State, broken: boolean) => void,
+  refused: () => void,
 ): () => void {
   const state = begin();
-  const events = new EventSource(path("runs", id, "events"));
+  let events: EventSource;
   let due = 0;
+  let again = 0;
   const show = (broken = false) => {
     clearTimeout(due);
     due = 0;
     changed({ ...state }, broken);
   };
-  for (const kind of kinds) {
-    events.addEventListener(kind, (e) => {
-      const line = parsed((e as MessageEvent<string>).data);
-      if (line) {
-        add(state, { ...line, kind });
-      }
-      if (state.outcome) {
-        events.close();
-        show();
-      } else {
-        due ||= window.setTimeout(show, measures(state) ? seldom : soon);
+  const take = (kind: Line["kind"], data: string) => {
+    const line = parsed(data);
+    if (line) {
+      add(state, { ...line, kind });
+    }
+    if (state.outcome) {
+      events.close();
+      show();
+    } else {
+      due ||= window.setTimeout(show, measures(state) ? seldom : soon);
+    }
+  };
+  const open = () => {
+    events = new EventSource(path("runs", id, "events"));
+    for (const kind of kinds) {
+      events.addEventListener(kind, (e) => take(kind, (e as MessageEvent<string>).data));
+    }
+    events.addEventListener("error", () => {
+      show(true);
+      if (events.readyState === EventSource.CLOSED) {
+        refused();
+        again = window.setTimeout(open, retry);
       }
     });
-  }
-  events.addEventListener("error", () => show(true));
+  };
+  open();
   return () => {
     clearTimeout(due);
+    clearTimeout(again);
     events.close();
   };
 }

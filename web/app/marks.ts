@@ -13,6 +13,8 @@ export interface Mark {
   href: string; // its history
 }
 
+const newest = 24; // runs among which one under way is
+
 export type Marks = Map<string, Mark[]>;
 
 // useMarks reads the histories once the list is there. While a run is under way it reads none: to
@@ -37,11 +39,15 @@ export function useMarks(shelf: Shelf): Marks {
 
 async function read(): Promise<Marks> {
   const marks: Marks = new Map();
+  const { runs } = await source.runs({}, newest);
+  if (runs.some((r) => r.state === "running")) {
+    return marks; // a filter hides it
+  }
   for (const group of await source.groups()) {
     const { series } = await source.trend(group.key);
     for (const s of series ?? []) {
       for (const c of s.changes ?? []) {
-        const what = `${s.target}: ${words.metric(s.load, s.metric)}`;
+        const what = `${s.target}: ${words.series(s)}`;
         const change = words.change(c.after / c.before);
         const text = `${what} ${change}`;
         const href = to("history", "", { key: group.key, target: s.target });

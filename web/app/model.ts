@@ -13,11 +13,12 @@ export interface Entry {
   blocks: number; // or starts
   repeat?: Repeat; // absent: no record says
   trials: Tally;
-  numbers: { valid: number; suspect: number };
+  numbers: { valid: number; suspect: number; unknown: number };
   targets: string[] | null;
   ranking: Ranked[] | null;
   state: "done" | "running" | "stopped";
   ended?: string; // its last trial did
+  damaged?: number; // lines of its records that were left out
 }
 
 // Repeat is what a run repeats over all targets: starts, in which they run side by side and are
@@ -62,7 +63,13 @@ export interface Shelf {
   runs: Entry[];
   total: number; // of the filter
   all: number; // without a filter
+  left?: Left[]; // folders of runs that cannot be read
   reading?: Reading;
+}
+
+export interface Left {
+  id: string;
+  why: string;
 }
 
 // Reading says that the shelf is incomplete, because runs have yet to be read.
@@ -95,6 +102,7 @@ export interface Series {
   model: string;
   metric: string;
   unit: string;
+  withoutStalls?: boolean; // of the machine
   points: TrendPoint[];
   changes: Change[] | null;
 }
@@ -139,6 +147,7 @@ export interface Row {
   metric: string;
   ratio: { center: number | null; lo: number | null; hi: number | null } | null;
   outcome: "better" | "worse" | "indistinguishable" | "equal" | "none";
+  grade?: string; // of a ratio from slices, or of one that the control doubts
   text: string;
 }
 

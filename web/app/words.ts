@@ -1,7 +1,7 @@
 // Values in words, as the tables of prony print them.
 
 import * as units from "../src/units";
-import type { Entry } from "./model";
+import type { Entry, Series } from "./model";
 
 export const absent = "–";
 
@@ -83,13 +83,16 @@ export function machine({ machine: m }: Pick<Entry, "machine">): string {
 }
 
 // verdicts are those of a run's numbers, as its report has them, and of trials that are in none.
-export function verdicts({ numbers, trials }: Entry): { grade: string; text: string }[] {
+export function verdicts(run: Entry): { grade: string; text: string }[] {
+  const { numbers, trials, damaged = 0 } = run;
   const all: [string, number, string][] = [
     ["valid", numbers.valid, count(numbers.valid, "number") + " VALID"],
     ["suspect", numbers.suspect, `${numbers.suspect} SUSPECT`],
+    ["none", numbers.unknown, `${numbers.unknown} not known`],
     ["invalid", trials.invalid, count(trials.invalid, "trial") + " INVALID"],
     ["failed", trials.failed, `${trials.failed} failed`],
     ["missing", trials.missing, `${trials.missing} missing`],
+    ["failed", damaged, count(damaged, "damaged line")],
   ];
   return all.filter(([, n]) => n > 0).map(([grade, , text]) => ({ grade, text }));
 }
@@ -105,6 +108,18 @@ const metrics: Record<string, string> = {
 
 export function metric(load: string, name: string): string {
   return [load, metrics[name] ?? name.replace(/_/g, " ")].filter(Boolean).join(" ");
+}
+
+// series is the name of a history: percentiles with and without the machine's stalls are two.
+export function series(s: Series): string {
+  return metric(s.load, s.metric) + (s.withoutStalls ? " without stalls" : "");
+}
+
+// quoted is a command line as a shell takes it.
+export function quoted(args: string[]): string {
+  return args
+    .map((a) => (/^[\w./:=,@%+-]+$/.test(a) ? a : `'${a.replace(/'/g, `'\\''`)}'`))
+    .join(" ");
 }
 
 // titled names the browser's tab.

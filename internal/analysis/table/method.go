@@ -296,11 +296,15 @@ var methodAspects = []aspect{
 			len(r.Limits.LoadCores), home)
 	}},
 	{"limits in force", func(r *record.Record) string {
+		if len(r.Loads) == 0 { // it can have failed before they were set
+			return kinds(r.Limits.InForce)
+		}
 		return cmp.Or(kinds(r.Limits.InForce), "none")
 	}},
 	{"processor", func(r *record.Record) string { return r.Provenance.CPUModel }},
 	{"cores", func(r *record.Record) string { return fmt.Sprint(r.Provenance.Cores) }},
 	{"governor", func(r *record.Record) string { return r.Provenance.Governor }},
+	{"idle cores", func(r *record.Record) string { return cmp.Or(r.Provenance.Idle, "halt") }},
 	{"hypervisor", func(r *record.Record) string { return fmt.Sprint(r.Provenance.Hypervisor) }},
 	{"kernel", func(r *record.Record) string {
 		return r.Provenance.OS + " " + numbered(r.Provenance.Kernel, 2)

@@ -92,7 +92,7 @@ const (
 	NoteRarest          // seconds
 	NoteOnStarts        // OnStarts
 	NoteTiers           // repeat
-	NoteTiersOfOne      // repeat, its least number
+	NoteTiersOfOne      // repeat
 	NoteTiersPlan       // repeat, Plan
 	NoteNoiseBetween    // load, Percent, Advice
 	NoteLogNormal       //

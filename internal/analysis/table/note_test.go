@@ -247,7 +247,7 @@ var noteExamples = map[NoteKind][]noteExample{
 		[]any{"block"}}},
 	NoteTiersOfOne: {
 		{"Targets in one tier do not differ significantly with these blocks: a " +
-			"comparison needs at least 2 blocks.", []any{"block", 2}},
+			"comparison needs at least 2 blocks.", []any{"block"}},
 	},
 	NoteTiersPlan: {
 		{"Targets in one tier do not differ significantly with these blocks, " +

@@ -104,7 +104,7 @@ var noteTexts = [...]string{
 	NoteTiers: "Targets in one tier do not differ significantly with these %ss, after " +
 		"correcting for all pairs.",
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
-		"comparison needs at least %[2]d %[1]ss.",
+		"comparison needs at least 2 %[1]ss.",
 	NoteTiersPlan: "Targets in one tier do not differ significantly with these %ss, after " +
 		"correcting for all pairs; %s.",
 	NoteNoiseBetween: "Noise of %s req/s: %s of it is between trials; %s.",

@@ -140,9 +140,8 @@ func typical(pairs []stats.Comparison) stats.Ratio {
 	return pairs[(len(pairs)-1)/2].Ratio
 }
 
-// Repetitions returns in how many different blocks the used trials of a scenario are, and how many
-// a comparison needs.
-func (sc *Scenario) Repetitions() (n, least int) {
+// Repetitions returns in how many different blocks the used trials of a scenario are.
+func (sc *Scenario) Repetitions() int {
 	visited := map[int]bool{}
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
@@ -151,10 +150,7 @@ func (sc *Scenario) Repetitions() (n, least int) {
 			}
 		}
 	}
-	if sc.Ranking.Source == FromSlices {
-		return len(visited), stats.LeastStarts
-	}
-	return len(visited), 2
+	return len(visited)
 }
 
 // loadOf finds a record's load by name.

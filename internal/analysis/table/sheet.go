@@ -256,9 +256,8 @@ func (sc *Scenario) tierNote(o Options) []Note {
 		return nil
 	case sc.Typical.SDLog > 0:
 		return []Note{NoteOf(NoteTiersPlan, sc.Starts.Repeat(), sc.plan(o))}
-	}
-	if n, least := sc.Repetitions(); n < least {
-		return []Note{NoteOf(NoteTiersOfOne, sc.Starts.Repeat(), least)}
+	case sc.Repetitions() < 2:
+		return []Note{NoteOf(NoteTiersOfOne, sc.Starts.Repeat())}
 	}
 	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }

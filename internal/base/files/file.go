@@ -54,6 +54,26 @@ func Open(name string) (*os.File, error) {
 	return f, nil
 }
 
+// Plain opens a regular file, not through a link. It is for folders in which a service may write: a
+// link could name a file that only this program may read.
+func Plain(name string) (*os.File, error) {
+	named, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	var f *os.File
+	if named.Mode().IsRegular() {
+		if f, err = Open(name); err != nil {
+			return nil, err
+		}
+		if opened, err := f.Stat(); err == nil && os.SameFile(named, opened) {
+			return f, nil
+		}
+		_ = f.Close() // it was replaced meanwhile
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("it is not a regular file")}
+}
+
 // Read returns the content of a file, a pipe or a device; more than bound bytes are an error.
 func Read(name string, bound int64) ([]byte, error) {
 	return read(name, bound, false, false)
@@ -300,9 +320,10 @@ func Put(name string, data []byte) error {
 // tailBytes is the number of bytes at a log's end that Tail reads.
 const tailBytes = 64 << 10
 
-// Tail returns up to n last lines of a log's last 64 KiB; none if the log cannot be read.
+// Tail returns up to n last lines of a log's last 64 KiB; none if the log cannot be
+// read, or is a link or a pipe.
 func Tail(name string, n int) []string {
-	f, err := os.Open(name)
+	f, err := Plain(name)
 	if err != nil {
 		return nil
 	}

@@ -95,6 +95,30 @@ func TestRead(t *testing.T) {
 	check("no size is told, and little", "/proc/self/loginuid", id, id, id)
 }
 
+// TestPlain opens a regular file only by its own name, and does not wait for a pipe.
+func TestPlain(t *testing.T) {
+	dir := t.TempDir()
+	file, link, pipe := filepath.Join(dir, "f"), filepath.Join(dir, "l"), filepath.Join(dir, "p")
+	if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Symlink(file, link),
+		syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{file: "", link: "it is not a regular file",
+		pipe: "it is not a regular file", dir: "it is not a regular file",
+		filepath.Join(dir, "none"): "no such file"} {
+		f, err := files.Plain(name)
+		if err == nil {
+			err = f.Close()
+			if want != "" {
+				t.Errorf("%s was opened", name)
+			}
+		}
+		if want == "" && err != nil || want != "" && !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
 // TestPipe checks that a slow pipe is read to its end.
 func TestPipe(t *testing.T) {
 	r, w, err := os.Pipe()

@@ -26,6 +26,10 @@ func TestTail(t *testing.T) {
 	check("log", 9, "one", "two", "three")
 	check("long", 2, "0123456789abcde", "z")
 	check("none", 2)
+	if err := os.Symlink(filepath.Join(dir, "log"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	check("link", 2) // a service may have put it there
 	if n := len(Tail(filepath.Join(dir, "long"), 1<<20)); n < 4096-1 || n > 4096+1 {
 		t.Errorf("%d lines of 16 bytes, want those of 64 KiB", n)
 	}

@@ -16,6 +16,7 @@ type Command struct {
 	Words   []string  // variables in front of the command included
 	Problem string    // why the words are not surely those that a program receives; "": they are
 	Inside  []Command // those whose output the words have, such as in $(command)
+	Input   []string  // one text, which the command reads; none: it is unknown
 }
 
 const inside = "an & or ; that is not in quotes: quote the address"
@@ -45,7 +46,9 @@ func Commands(script string, expansion func(source string) string) (out []Comman
 	source := func(p syntax.WordPart) string {
 		return expansion(script[p.Pos().Offset():p.End().Offset()])
 	}
+	texts := inputs(file, source)
 	read := func(call *syntax.CallExpr) (c Command) {
+		c.Input = texts[call]
 		if cut.MatchString(script[call.End().Offset():]) {
 			c.Problem = inside
 		}
@@ -78,6 +81,70 @@ func Commands(script string, expansion func(source string) string) (out []Comman
 		out = append(out, c)
 	})
 	return out, nil
+}
+
+// inputs returns what commands read: here-documents and here-strings, also if cat passes them on.
+func inputs(file *syntax.File, source func(syntax.WordPart) string) map[*syntax.CallExpr][]string {
+	out := map[*syntax.CallExpr][]string{}
+	read := func(call syntax.Command, redirections []*syntax.Redirect) {
+		to, is := call.(*syntax.CallExpr)
+		for _, r := range redirections {
+			if input, ok := document(r, source); is && ok {
+				out[to] = []string{input}
+			}
+		}
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			read(n.Cmd, n.Redirs)
+		case *syntax.BinaryCmd:
+			from, is := n.X.Cmd.(*syntax.CallExpr)
+			if is && n.Op == syntax.Pipe && len(from.Args) == 1 && from.Args[0].Lit() == "cat" {
+				read(n.Y.Cmd, n.X.Redirs)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// inDocument is what a backslash takes away or escapes in a here-document (Bash Reference Manual,
+// section 3.6.6).
+var inDocument = regexp.MustCompile("\\\\([$`\\\\])|\\\\\n")
+
+// leadingTabs are those that <<- takes away.
+var leadingTabs = regexp.MustCompile(`(?m)^\t+`)
+
+// document returns the text that a redirection gives a command as its input, if it is known.
+func document(r *syntax.Redirect, source func(syntax.WordPart) string) (out string, ok bool) {
+	switch {
+	case r.N != nil: // of another file
+		return "", false
+	case r.Op == syntax.WordHdoc:
+		word, err := text(r.Word.Parts, false, source)
+		return word + "\n", err == nil
+	case r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc:
+		end, body := r.Word.Lit(), r.Hdoc // "" if it is in quotes
+		if body == nil {
+			body = &syntax.Word{}
+		}
+		for _, p := range body.Parts {
+			switch lit, is := p.(*syntax.Lit); {
+			case !is:
+				out += source(p)
+			case end == "" || strings.Contains(end, `\`): // all else is literal
+				out += lit.Value
+			default:
+				out += inDocument.ReplaceAllString(lit.Value, "$1")
+			}
+		}
+		if r.Op == syntax.DashHdoc {
+			out = leadingTabs.ReplaceAllString(out, "")
+		}
+		return out, true
+	}
+	return "", false
 }
 
 // visit calls a function for each simple command below a node that is in no other one.

@@ -61,8 +61,19 @@ func Decode(file string, data []byte, v any) error {
 				return err
 			}
 		}
-		return yaml.UnmarshalWithOptions(data, v, yaml.Strict())
+		if len(tree.Docs) == 0 {
+			return nil
+		}
+		return nodeToValue(tree.Docs[0].Body, v)
 	}))
+}
+
+// nodeToValue decodes a node that was checked; nil has no values.
+func nodeToValue(n ast.Node, v any) error {
+	if n == nil {
+		return nil
+	}
+	return yaml.NodeToValue(n, v, yaml.Strict())
 }
 
 // decoded translates an error of the YAML library for the file's author.

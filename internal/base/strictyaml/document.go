@@ -161,7 +161,7 @@ func (d *Document) Decode(v any) error {
 		if err := checked(d.file, d.data, d.Node(""), v); err != nil {
 			return err
 		}
-		return yaml.NodeToValue(d.Node(""), v, yaml.Strict())
+		return nodeToValue(d.Node(""), v)
 	}))
 }
 

@@ -41,6 +41,53 @@ tagged: !!map {a: !!str 1.10, b: 1.10}
 	}
 }
 
+// Keys have the text of the file, and so have values beside what JSON makes of them.
+func TestSpellings(t *testing.T) {
+	tree, err := strictyaml.DecodeExact("f", []byte(`
+1.0: [True, FALSE, true, 0x1F, .5, 1.]
+010: {0x10: a, True: b, 1e3: c, ~: d, .inf: e, 1_0: f, "2.0": g}
+texts: [!!str True, !!str 0x1F, !!str ~, !!str .inf, !!str x]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(tree)
+	want := `{"010":{".inf":"e","0x10":"a","1_0":"f","1e3":"c","2.0":"g","True":"b","~":"d"},` +
+		`"1.0":[true,false,true,31,0.5,1],"texts":["True","0x1F","~",".inf","x"]}`
+	if err != nil || string(got) != want {
+		t.Errorf("it is  %s, %v\nwant   %s", got, err, want)
+	}
+	var texts []string
+	for _, v := range tree["1.0"].([]any) {
+		if s, is := v.(strictyaml.Spelling); is {
+			texts = append(texts, s.Text)
+		}
+	}
+	if got := strings.Join(texts, " "); got != "True FALSE 0x1F .5 1." {
+		t.Errorf("the spellings are %s", got)
+	}
+}
+
+// Keys of a mapping replace merged ones wherever they are, and the first of several mappings wins
+// (https://yaml.org/type/merge.html).
+func TestMerges(t *testing.T) {
+	check := func(text, want string) {
+		t.Helper()
+		tree, err := strictyaml.DecodeExact("f", []byte("a: &a {n: 1, m: 1}\nb: &b {n: 2, k: 2}\n"+
+			"c: "+text+"\n"))
+		got, _ := json.Marshal(tree["c"])
+		if err != nil || string(got) != want {
+			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
+		}
+	}
+	check("{<<: *a, n: 3}", `{"m":1,"n":3}`)
+	check("{n: 3, <<: *a, j: 4}", `{"j":4,"m":1,"n":3}`)
+	check("{<<: [*a, *b]}", `{"k":2,"m":1,"n":1}`)
+	check("{n: 3, <<: [*b, *a]}", `{"k":2,"m":1,"n":3}`)
+	check("{d: &d {i: 5}, <<: *d}", `{"d":{"i":5},"i":5}`)
+	check("\n  n: 3\n  <<: *a", `{"m":1,"n":3}`)
+}
+
 // Brackets and stars of prose are no structure, and a file may have more values than its aliases
 // may repeat.
 func TestBoundsCountStructure(t *testing.T) {

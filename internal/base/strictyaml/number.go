@@ -23,7 +23,8 @@ import (
 
 // The YAML library cuts the fraction of a number for an integer key, and reads 0x10, 1_000 and "3"
 // as integers. A number must be exactly what its author wrote, so numbers are checked in the text
-// before it is decoded: YAML by checked, JSON by exactJSON.
+// before it is decoded: YAML by checked, JSON by exactJSON. The library also takes a text that
+// looks like a number for one, such as the tag 1.10; checked makes texts of those.
 
 var (
 	wholeForm   = lazyregexp.New(`^[-+]?(0|[1-9][0-9]*)$`)
@@ -119,7 +120,8 @@ type treeCheck struct {
 	errs    []error
 }
 
-// checked reports all keys and values of a file that the type of v does not have.
+// checked reports all keys and values of a file that the type of v does not have, and makes texts
+// of numbers that the type has as texts.
 func checked(file string, data []byte, body ast.Node, v any) error {
 	if body == nil {
 		return nil
@@ -141,16 +143,19 @@ func (f anchorFinder) Visit(n ast.Node) ast.Visitor {
 	return f
 }
 
-// walk checks a node that is the value of a key.
-func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) {
+// walk checks a node that is the value of a key, and returns the node to decode.
+func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
 	switch alias := n.(type) {
 	case *ast.AnchorNode:
-		n = alias.Value
+		alias.Value = e.walk(alias.Value, t, key)
+		return alias
 	case *ast.AliasNode:
-		n = e.anchors[alias.Value.GetToken().Value]
-	}
-	if n == nil {
-		return
+		if anchor := e.anchors[alias.Value.GetToken().Value]; anchor != nil {
+			e.walk(anchor, t, key)
+		}
+		return alias
+	case nil:
+		return nil
 	}
 	t = bareType(t)
 	k, before := t.Kind(), len(e.errs)
@@ -166,8 +171,8 @@ func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) {
 			e.entry(v, t)
 		}
 	case isList && (k == reflect.Slice || k == reflect.Array):
-		for _, v := range list.Values {
-			e.walk(v, t.Elem(), key)
+		for i, v := range list.Values {
+			list.Values[i] = e.walk(v, t.Elem(), key)
 		}
 		if decodes && len(e.errs) == before {
 			e.value(n, t, key, text)
@@ -177,7 +182,11 @@ func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) {
 		e.add(n, noun(t)+" is required, but this is "+nodeNoun(n), "")
 	default:
 		e.value(n, t, key, text)
+		if t.Kind() == reflect.String && n.Type() != ast.NullType && plainScalar(n) {
+			return ast.String(n.GetToken())
+		}
 	}
+	return n
 }
 
 // nodeNoun returns what a file has at a node.
@@ -202,13 +211,16 @@ func (e *treeCheck) entry(v *ast.MappingValueNode, t reflect.Type) {
 	name := v.Key.GetToken().Value
 	known := members(t, "yaml")
 	inner, is := known[name]
-	switch _, merge := v.Key.(*ast.MergeKeyNode); {
-	case merge:
-		e.walk(v.Value, t, name)
+	switch {
+	case v.Key.IsMergeKey():
+		v.Value = e.walk(v.Value, t, name)
 	case t.Kind() == reflect.Map:
-		e.walk(v.Value, t.Elem(), name)
+		if plainScalar(v.Key) {
+			v.Key = ast.String(v.Key.GetToken())
+		}
+		v.Value = e.walk(v.Value, t.Elem(), name)
 	case is:
-		e.walk(v.Value, inner, name)
+		v.Value = e.walk(v.Value, inner, name)
 	default:
 		all, here := Keys(e.v), slices.Sorted(maps.Keys(known))
 		hint := Meant(name, here, Meant(name, all, "known keys are "+strings.Join(here, ", ")))

@@ -1,6 +1,7 @@
 package strictyaml_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,48 @@ type Shared struct {
 }
 
 func TestNumbersAreExact(t *testing.T) { formattest.Numbers(t, &kinds{}) }
+
+// A text has the spelling of the file, also as a key, and if it looks like a number.
+func TestTextsAreExact(t *testing.T) {
+	type texts struct {
+		Git   string            `yaml:"git"`
+		Body  *string           `yaml:"body"`
+		List  []string          `yaml:"list"`
+		Named map[string]string `yaml:"named"`
+		Any   map[string]any    `yaml:"any"`
+		Count int               `yaml:"count"`
+	}
+	check := func(document, want string) {
+		t.Helper()
+		var v texts
+		d, err := strictyaml.Parse("f", []byte(document))
+		if err == nil {
+			err = d.Decode(&v)
+		}
+		var second texts
+		if err == nil {
+			err = strictyaml.Decode("f", []byte(document), &second)
+		}
+		got, _ := json.Marshal(v)
+		if again, _ := json.Marshal(second); err != nil || string(got) != string(again) ||
+			!strings.Contains(string(got), want) {
+			t.Errorf("%s is %s and %s, %v, want %s", document, got, again, err, want)
+		}
+	}
+	check("git: 1.10", `"Git":"1.10"`)
+	check("body: 010", `"Body":"010"`)
+	check("body: null", `"Body":null`)
+	check("list: [1e3, 0x1F, True, .5, 2020-01-02, ~]",
+		`"List":["1e3","0x1F","True",".5","2020-01-02",""]`)
+	check("named: {1.10: 1.50, 010: a, TRUE: False}",
+		`"Named":{"010":"a","1.10":"1.50","TRUE":"False"}`)
+	check("any: {a: 1.5}", `"Any":{"a":1.5}`)
+	check("git: &n 010\nbody: *n", `"Git":"010","Body":"010"`)
+	check("git: &n 10\ncount: *n", `"Count":10`)
+	check("named: &a {b: 1.0}\ngit: x", `"Named":{"b":"1.0"}`)
+	check("# a\n", `"Git":""`)
+	check("", `"Git":""`)
+}
 
 // Aliases and merged mappings are checked where they are written.
 func TestNumbersBehindAliases(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Base units of values.
@@ -344,8 +345,6 @@ func Between(lo, hi string) string {
 
 // Capital capitalizes the first letter of a sentence.
 func Capital(sentence string) string {
-	if sentence == "" {
-		return ""
-	}
-	return strings.ToUpper(sentence[:1]) + sentence[1:]
+	_, size := utf8.DecodeRuneInString(sentence)
+	return strings.ToUpper(sentence[:size]) + sentence[size:]
 }

@@ -139,6 +139,14 @@ func TestFine(t *testing.T) {
 	}
 }
 
+func TestCapital(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a b": "A b", "ärger": "Ärger"} {
+		if got := Capital(in); got != want {
+			t.Errorf("Capital(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestWhole(t *testing.T) {
 	check := func(x float64, want string) {
 		t.Helper()

@@ -141,11 +141,6 @@ var verbs = []verb{
 		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: goesOn}},
 		wrong:  []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"},
 		prints: []string{"logs RUN"}},
-	{name: "new", none: "only its verbs do something", prints: []string{"new"}},
-	{name: "new service", reads: []line{
-		{args: "--root ROOT new service go-two", at: "ROOT/services/go-one/service.yaml"}},
-		wrong:  []string{"new service", "new service X"},
-		prints: []string{"--root ROOT new service go-three --like go-one"}},
 	{name: "plan", reads: []line{
 		{args: "--root ROOT plan BAD"},
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},

@@ -88,14 +88,15 @@ func (p *offering) divides(o *Order) error {
 	if o.By.Stack != nil {
 		streams = max(o.By.Stack.Streams, 1)
 	}
+	links := (s.Connections + streams - 1) / streams
 	switch {
 	case s.Connections < n:
 		return fmt.Errorf("%d connections are too few for %d generators, because each generator "+
 			"needs at least one: raise -c",
 			s.Connections, n)
-	case streams > 1 && s.Connections/streams%n != 0:
+	case streams > 1 && links%n != 0:
 		return fmt.Errorf("%d connections of %d streams cannot be divided among %d generators; "+
-			"set -c to a multiple of both numbers", s.Connections/streams, streams, n)
+			"set -c to a multiple of both numbers", links, streams, n)
 	case len(s.Cores)%n != 0:
 		return fmt.Errorf("%d cores cannot be divided among %d generators; list the same number "+
 			"of --cores for each generator", len(s.Cores), n)

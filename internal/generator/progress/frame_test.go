@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 
 // hist returns a histogram with n of each value.
 func hist(n int64, ns ...int64) *hdrhistogram.Histogram {
-	h := newHist()
+	h := load.NewHistogram()
 	for _, v := range ns {
 		if err := h.RecordValues(v, n); err != nil {
 			panic("a test's value is out of range: " + err.Error())

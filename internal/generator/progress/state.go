@@ -81,13 +81,12 @@ type point struct {
 	lagP50Ns, lagP99Ns     int64 // 0: too few requests
 }
 
-func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
-
 func newState(c Config) *state {
 	return &state{
 		Config: c, began: clock.Wall(), grain: grainOf(c), fold: 1,
 		slot:   hdrhistogram.NewPacked(1, histMax, histDigits),
-		recent: newHist(), all: newHist(), lag: newHist(), allLag: newHist(),
+		recent: load.NewHistogram(), all: load.NewHistogram(),
+		lag: load.NewHistogram(), allLag: load.NewHistogram(),
 	}
 }
 

@@ -63,6 +63,7 @@ func TestPercentiles(t *testing.T) {
 			f(&r)
 		}
 		p := p99Of(t, r)
+		textOf(t, r, Options{}) // holds it to the width
 		quoted := p.Ns != nil
 		if p.Assumption != assumption || p.Withheld != withheld || quoted != (withheld == "") {
 			t.Errorf("%s: assumes %q, withheld %q, ns %v", name, p.Assumption, p.Withheld, p.Ns)

@@ -191,7 +191,12 @@ func Spectrum(w io.Writer, l *record.Load) error {
 // page collects a load's text.
 type page struct{ format.Page }
 
-// row adds a line with a name before it.
-func (p *page) row(name, format string, args ...any) {
-	p.Line("  %-12s "+format, append([]any{name}, args...)...)
+// row adds a line with a name before it; further lines if it is too wide.
+func (p *page) row(name, text string, args ...any) {
+	head, text := fmt.Sprintf("  %-*s ", nameWidth, name), fmt.Sprintf(text, args...)
+	if line := head + text; format.Columns(line) <= format.Width {
+		p.Line("%s", line)
+		return
+	}
+	p.Line("%s", format.Wrap(head, text, format.Width, len(head)))
 }

@@ -165,9 +165,9 @@ func SwapLimited(groups []launch.Group) bool {
 	return limit > 0 && shared == strconv.FormatInt(limit, 10)
 }
 
-// HasSwap reports whether this host has swap space: each swap area has a line in /proc/swaps below
-// the header.
-func HasSwap() bool {
+// MaySwap reports whether the memory of groups may be swapped out: this host has swap space, which
+// /proc/swaps lists below its header, and their limit does not include it.
+func MaySwap(groups []launch.Group) bool {
 	b, err := os.ReadFile("/proc/swaps")
-	return err == nil && strings.Count(string(b), "\n") > 1
+	return err == nil && strings.Count(string(b), "\n") > 1 && !SwapLimited(groups)
 }

@@ -177,6 +177,36 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// The limit on swap is that of memory in version 1 and 0 in version 2. A kernel may lack its file.
+func TestDisableSwap(t *testing.T) {
+	const mib = 1 << 20
+	check := func(controller string, version int, bytes int64, file, want string) {
+		t.Helper()
+		g := launch.Group{Dir: t.TempDir(), Controller: controller, Version: version}
+		err := DisableSwap(g, launch.Spec{MemoryBytes: bytes})
+		if got := Value(g.Dir, file); err != nil || got != want {
+			t.Errorf("%s, version %d: %q, error %v; want %q", controller, version, got, err, want)
+		}
+	}
+	const one, two = "memory.memsw.limit_in_bytes", "memory.swap.max"
+	check("memory", 1, mib, one, fmt.Sprint(mib))
+	check("cpu", 1, mib, one, "")
+	check("memory", 1, 0, one, "")
+	check("", 2, mib, two, "0")
+	check("", 2, 0, two, "")
+	none := launch.Group{Dir: filepath.Join(t.TempDir(), "none"), Version: 2}
+	if err := DisableSwap(none, launch.Spec{MemoryBytes: mib}); err != nil {
+		t.Errorf("without the file: %v", err)
+	}
+	refused := launch.Group{Dir: folder(t), Version: 2}
+	if err := os.Mkdir(filepath.Join(refused.Dir, two), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := DisableSwap(refused, launch.Spec{MemoryBytes: mib}); err == nil {
+		t.Error("a refusal is no error")
+	}
+}
+
 func TestExit(t *testing.T) {
 	const mib = 1 << 20
 	all := Memory{Kills: 1, LimitBytes: 64 * mib, PeakBytes: 63*mib + 943718} // 63.9 MiB

@@ -2,7 +2,9 @@ package cgroup
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -55,6 +57,24 @@ func Settings(g launch.Group, s launch.Spec) (out []Setting) {
 		out = append(out, Setting{"memory", memoryFile(g.Version), s.MemoryBytes})
 	}
 	return out
+}
+
+// DisableSwap keeps the memory of a group from being swapped out, so that the limit of a spec
+// applies to all of it. The limit must already be set. Kernels that do not count swap lack the
+// file.
+func DisableSwap(g launch.Group, s launch.Spec) error {
+	file, value := "memory.swap.max", int64(0)
+	if g.Version == 1 {
+		file, value = "memory.memsw.limit_in_bytes", s.MemoryBytes
+	}
+	if s.MemoryBytes <= 0 || g.Version == 1 && g.Controller != "memory" {
+		return nil
+	}
+	err := Write(g.Dir, file, value)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // of a missing file
+		return nil
+	}
+	return err
 }
 
 // Delegate enables controllers for the groups of version 2 below a folder. It ignores refusals: the

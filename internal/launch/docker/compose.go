@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,7 @@ type stack struct {
 	all    []container.InspectResponse // running ones; the one that receives requests is first
 	ip     netip.Addr
 	groups []launch.Group // of the first container, if there is no pod
+	dirs   []string       // of a group of each container; empty: it has none here
 	// freezer is the first container's group in the tree of version 1's freezer.
 	freezer launch.Group
 
@@ -64,7 +66,7 @@ type stack struct {
 
 // bringUp launches the service of a Compose file with its dependencies.
 func (l *Launcher) bringUp(ctx context.Context, s launch.Spec) (launch.Process, error) {
-	p := &stack{Common: launch.NewCommon(s), l: l, name: nextName()}
+	p := &stack{Common: launch.NewCommon(s), l: l, name: l.nextName()}
 	p.pod, p.noPod = l.podFor()
 	l.live.Store(p, true)
 	if err := p.run(ctx); err != nil {
@@ -174,6 +176,8 @@ func (p *stack) compose(ctx context.Context, to *os.File, args ...string) error 
 		cmd.Stdout = to
 	}
 	cmdlog.Command(cmd)
+	runtime.LockOSThread() // the parent-death signal follows this thread
+	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if err == nil {
 		return nil
@@ -219,9 +223,37 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 	p.BeganNs = clock.Mono()
 	for _, c := range p.all {
 		p.BeganNs = min(p.BeganNs, beganAt(c.State.StartedAt, before))
+	}
+	if err := p.recognise(); err != nil {
+		return err
+	}
+	for _, c := range p.all {
 		go p.heed(c)
 	}
 	return p.place()
+}
+
+// recognise finds the control groups of all containers.
+func (p *stack) recognise() error {
+	mounts := cgroup.OwnMounts()
+	for i, c := range p.all {
+		paths, err := p.l.pathsOf(c.ID, strings.TrimPrefix(c.Name, "/"), c.State.Pid)
+		if err != nil {
+			return err
+		}
+		groups := cgroup.Groups(mounts, paths, p.l.version)
+		if i == 0 {
+			p.groups, p.freezer = groups, cgroup.FreezerGroup(mounts, paths)
+		}
+		p.dirs = append(p.dirs, "")
+		if len(groups) > 0 {
+			p.dirs[i] = groups[0].Dir
+		}
+	}
+	if p.pod != nil {
+		p.groups = p.pod.groups
+	}
+	return nil
 }
 
 func (p *stack) service(c container.InspectResponse) string {
@@ -247,15 +279,6 @@ func (p *stack) place() error {
 		return fmt.Errorf("service %s has no address that this machine can reach: give the "+
 			"service a bridge network", p.Spec.Compose.Service)
 	}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Main()) + "/cgroup")
-	if err == nil {
-		paths := cgroup.Paths(string(text))
-		p.groups = cgroup.Groups(cgroup.OwnMounts(), paths, p.l.version)
-		p.freezer = cgroup.FreezerGroup(cgroup.OwnMounts(), paths)
-	}
-	if p.pod != nil {
-		p.groups = p.pod.groups
-	}
 	p.InForce, _ = cgroup.Limits(p.groups, p.Main(), p.Spec)
 	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, record.Refused, p.noPod)
 	return nil
@@ -267,6 +290,8 @@ func (p *stack) heed(c container.InspectResponse) {
 	how := cgroup.ExitWords(got.StatusCode)
 	if got.err != nil {
 		how = fmt.Sprintf("not known: %v", explained(got.err))
+	} else if p.l.wasOutOfMemory(c.ID) {
+		how = cgroup.Memory{Kills: 1}.Exit(how, p.Stopping.Load())
 	}
 	p.End("service " + p.service(c) + ": " + how)
 }
@@ -279,20 +304,21 @@ func (p *stack) Container() string { return strings.TrimPrefix(p.all[0].Name, "/
 
 // PIDs lists the processes of all containers.
 func (p *stack) PIDs() (out []int) {
-	if p.pod != nil && len(p.groups) > 0 {
-		return cgroup.PIDs(p.groups[0].Dir)
-	}
-	for _, c := range p.all {
-		if lives(c.State.Pid) {
-			out = append(out, c.State.Pid)
+	for i, dir := range p.dirs {
+		switch pid := p.all[i].State.Pid; {
+		case dir != "":
+			out = append(out, cgroup.PIDs(dir)...)
+		case lives(pid):
+			out = append(out, pid)
 		}
 	}
 	return out
 }
 
-// Groups returns the groups that hold all containers; none if the engine cannot place them in one.
+// Groups returns the groups that hold all containers; none if the engine cannot place several in
+// one.
 func (p *stack) Groups() []launch.Group {
-	if p.pod == nil {
+	if p.pod == nil && len(p.all) > 1 {
 		return nil
 	}
 	return p.groups
@@ -329,6 +355,7 @@ func (p *stack) fetchLog(ctx context.Context) error {
 func (p *stack) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
+	p.Stopping.Store(true)
 	var errs []error
 	if p.up {
 		p.Log(0)

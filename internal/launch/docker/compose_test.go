@@ -1,13 +1,17 @@
 package docker
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +20,7 @@ import (
 
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 )
 
 // stackOf returns a project with this model that has not been brought up.
@@ -155,4 +160,105 @@ func TestPlace(t *testing.T) {
 	check("bridge", "172.18.0.2", map[string]string{"back": "172.18.0.2"})
 	check("bridge", "invalid IP", map[string]string{"six": "fd00::2"})
 	check("none", "invalid IP", nil)
+}
+
+// TestProcessesOfContainers finds all processes of a Compose file's containers, not only the first
+// of each, and refuses numbers of other processes.
+func TestProcessesOfContainers(t *testing.T) {
+	const all = "/" // is in the path of each process's control group
+	containers := func(ids ...string) *stack {
+		p := stackOf("{}")
+		p.l.version = 1
+		if len(cgroup.Groups(cgroup.OwnMounts(), cgroup.Paths("0::/\n"), 2)) > 0 {
+			p.l.version = 2
+		}
+		for _, id := range ids {
+			p.all = append(p.all, container.InspectResponse{ID: id, Name: "/web",
+				State: &container.State{Pid: os.Getpid()}})
+		}
+		return p
+	}
+	p := containers(all)
+	if err := p.recognise(); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.groups) == 0 {
+		t.Skip("no control groups are mounted")
+	}
+	if pids := p.PIDs(); !slices.Contains(pids, os.Getpid()) ||
+		!slices.Contains(pids, os.Getppid()) {
+		t.Errorf("processes %v lack %d or %d", pids, os.Getpid(), os.Getppid())
+	}
+	if !slices.Equal(p.Groups(), p.groups) {
+		t.Errorf("groups %v of a single container, want %v", p.Groups(), p.groups)
+	}
+	p.dirs = []string{""} // of an engine whose groups are not mounted here
+	if pids := p.PIDs(); !slices.Equal(pids, []int{os.Getpid()}) {
+		t.Errorf("without groups: %v", pids)
+	}
+	if p = containers(all, all); p.recognise() != nil || p.Groups() != nil {
+		t.Errorf("groups %v of two containers", p.Groups())
+	}
+	err := containers(all, "0123abcd").recognise()
+	if err == nil || !strings.Contains(err.Error(), "container web: it is not visible") {
+		t.Errorf("another process's number: %v", err)
+	}
+}
+
+// TestContainerOutOfMemory says that the limit on memory ended a container, unless the lab was
+// ending it.
+func TestContainerOutOfMemory(t *testing.T) {
+	f := startFake(t)
+	f.fail("POST /containers/X/wait", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "{\"StatusCode\": 137}")
+	})
+	check := func(killed, stopping bool, want string) {
+		t.Helper()
+		f.fail("GET /containers/X/json", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, "{\"State\": {\"OOMKilled\": %t}}", killed)
+		})
+		p := stackOf("{}")
+		p.l.engine = newAPI(f.socket)
+		p.l.engine.version = "/v" + f.api
+		defer p.l.engine.Close()
+		p.Stopping.Store(stopping)
+		p.heed(container.InspectResponse{ID: "id1", Config: &container.Config{
+			Labels: map[string]string{labelService: "db"}}})
+		if p.Exit() != want {
+			t.Errorf("out of memory %t, stopping %t: %q, want %q", killed, stopping, p.Exit(), want)
+		}
+	}
+	check(false, false, "service db: signal: killed")
+	check(true, false, "service db: killed by the kernel: out of memory")
+	check(true, true, "service db: signal: killed; the kernel had killed a process of this "+
+		"target: out of memory")
+}
+
+// TestComposeOutlivesThreads starts Compose from a thread that nothing ends before Compose ends:
+// the kernel would kill Compose with it.
+func TestComposeOutlivesThreads(t *testing.T) {
+	testsets.Live(t)
+	program := filepath.Join(t.TempDir(), "compose")
+	const slow = "#!/bin/sh\nread first\necho \"$first\"\nsleep 0.2\n"
+	if err := os.WriteFile(program, []byte(slow), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := stackOf("{}")
+	p.Spec.Compose.Program, p.model = []string{program}, []byte("begun\n")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(p.compose(t.Context(), write, "up"), write.Close()) }()
+	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	for range 64 { // ends the threads that wait for work
+		go runtime.LockOSThread()
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

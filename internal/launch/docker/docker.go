@@ -77,7 +77,11 @@ const (
 // count makes names unique among the launchers of this process.
 var count atomic.Int64
 
-func nextName() string { return fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Add(1)) }
+// nextName returns a name that no lab uses, also not one of another PID namespace with the same
+// engine.
+func (l *Launcher) nextName() string {
+	return fmt.Sprintf("prony-%s-%d", processOf(l.self.ID), count.Add(1))
+}
 
 // New connects to the engine, removes leftovers of ended labs, described in reaped, and creates the
 // network. Errors say what is wrong with the engine and what to do: it is absent, stopped,
@@ -139,7 +143,7 @@ func (l *Launcher) makeNetwork(ctx context.Context) error {
 	}
 	ctx, cancel := unhurried(ctx)
 	defer cancel()
-	l.network = nextName()
+	l.network = l.nextName()
 	cmdlog.Run("docker", "network", "create", "--internal", l.network)
 	err := l.engine.call(ctx, http.MethodPost, "/networks/create", nil, network.CreateRequest{
 		Name: l.network, Driver: "bridge", Internal: true, Labels: l.self.labels()}, nil)

@@ -271,15 +271,15 @@ func TestLaunchRefused(t *testing.T) {
 		with       http.HandlerFunc
 		removed    bool
 	}{
-		{"POST /containers/create", `^launch t: create container prony-\d+-\d+: .*` + full,
+		{"POST /containers/create", `^launch t: create container prony(-\d+){3}: .*` + full,
 			refuse(http.StatusInternalServerError, full), true},
 		{"POST /containers/X/attach", `^launch t: attach to container prony-`,
 			refuse(http.StatusInternalServerError, "x"), true},
-		{"POST /containers/X/start", `^launch t: start container prony-\d+-\d+: .*` + full,
+		{"POST /containers/X/start", `^launch t: start container prony(-\d+){3}: .*` + full,
 			refuse(http.StatusInternalServerError, full), true},
-		{"POST /containers/X/start", `start container prony-\d+-\d+: .*EOF; the engine stopped ` +
+		{"POST /containers/X/start", `start container prony(-\d+){3}: .*EOF; the engine stopped ` +
 			`during a request: start it again`, hangUp, true},
-		{"GET /containers/X/json", `inspect container prony-\d+-\d+: .*x`,
+		{"GET /containers/X/json", `inspect container prony(-\d+){3}: .*x`,
 			refuse(http.StatusInternalServerError, "x"), true},
 		{"GET /images/X/json", `inspect image img: .*x`,
 			refuse(http.StatusInternalServerError, "x"), false},
@@ -303,7 +303,7 @@ func TestLaunchRefused(t *testing.T) {
 	f := startFake(t)
 	f.fail("POST /networks/create", refuse(http.StatusForbidden, "no available network"))
 	_, _, err := New(t.Context(), Options{Socket: f.socket})
-	if err == nil || !regexp.MustCompile(`^create network prony-\d+-\d+: .*no available network`).
+	if err == nil || !regexp.MustCompile(`^create network prony(-\d+){3}: .*no available network`).
 		MatchString(err.Error()) {
 		t.Errorf("error is %v", err)
 	}
@@ -323,12 +323,12 @@ func TestEngineStops(t *testing.T) {
 	}
 	f.stop()
 	<-p.Exited()
-	want := regexp.MustCompile(`^unknown, because waiting for container prony-\d+-\d+ failed: ` +
+	want := regexp.MustCompile(`^unknown, because waiting for container prony(-\d+){3} failed: ` +
 		`.*EOF; the engine stopped during a request`)
 	if !want.MatchString(p.Exit()) {
 		t.Errorf("the process ended with %q, want %s", p.Exit(), want)
 	}
-	want = regexp.MustCompile(`^stop t: remove container prony-\d+-\d+: .*; no engine was found`)
+	want = regexp.MustCompile(`^stop t: remove container prony(-\d+){3}: .*; no engine was found`)
 	if err := p.Stop(time.Second); err == nil || !want.MatchString(err.Error()) {
 		t.Errorf("stop says %v, want %s", err, want)
 	}

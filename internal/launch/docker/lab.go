@@ -56,10 +56,12 @@ func (l lab) outlived(labels map[string]string) bool {
 	if labels[labelNamespace] != l.Namespace {
 		return false
 	}
-	id := labels[labelLab]
-	last := strings.LastIndexByte(id, '-') // before the count
-	return last > 0 && cgroup.Gone(id[:last])
+	process := processOf(labels[labelLab])
+	return process != "" && cgroup.Gone(process)
 }
+
+// processOf returns the process of a lab's id: what is before the count.
+func processOf(id string) string { return id[:max(strings.LastIndexByte(id, '-'), 0)] }
 
 // named is a network or a volume in a list of the engine.
 type named struct {

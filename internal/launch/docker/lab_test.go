@@ -209,3 +209,15 @@ func TestSweepThaws(t *testing.T) {
 		t.Errorf("%s is left", dir)
 	}
 }
+
+// Labs of two PID namespaces may have the same process number.
+func TestNamesOfTwoLabs(t *testing.T) {
+	seen := map[string]bool{}
+	for _, id := range []string{"7-100-1", "7-200-1"} {
+		count.Store(5)
+		seen[(&Launcher{self: lab{ID: id}}).nextName()] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("two labs have the same name: %v", seen)
+	}
+}

@@ -277,7 +277,7 @@ func TestImageMissing(t *testing.T) {
 // A foreign container with the same name is neither used nor removed.
 func TestNameTaken(t *testing.T) {
 	l := launcher(t, Options{})
-	name := fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Load()+1)
+	name := fmt.Sprintf("prony-%s-%d", processOf(l.self.ID), count.Load()+1)
 	out, err := docker(nil, "create", "--name", name, plainImage(t), "/act")
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package docker
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -90,7 +89,6 @@ func limit(g launch.Group, s launch.Spec) error {
 	if g.Version == 2 {
 		cgroup.Delegate(filepath.Dir(g.Dir))
 	}
-	noSwap, value := "memory.swap.max", int64(0)
 	if g.Version == 1 && g.Controller == "memory" {
 		// Kernels before 5.11 count the memory of child groups only with this setting.
 		if _, err := os.Stat(filepath.Join(g.Dir, "memory.use_hierarchy")); err == nil {
@@ -98,24 +96,12 @@ func limit(g launch.Group, s launch.Spec) error {
 				return err
 			}
 		}
-		noSwap, value = "memory.memsw.limit_in_bytes", s.MemoryBytes
 	}
 	var errs []error
 	for _, setting := range cgroup.Settings(g, s) {
 		errs = append(errs, cgroup.Write(g.Dir, setting.File, setting.Value))
-		if setting.Limit == "memory" {
-			errs = append(errs, ifThere(cgroup.Write(g.Dir, noSwap, value)))
-		}
 	}
-	return errors.Join(errs...)
-}
-
-// ifThere drops the error of a kernel that does not count swap and therefore lacks the file.
-func ifThere(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	return err
+	return errors.Join(append(errs, cgroup.DisableSwap(g, s))...)
 }
 
 // inTrees calls do for the groups of a system by name in all trees: the engine makes groups also in

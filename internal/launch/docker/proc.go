@@ -53,7 +53,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if s.Compose != nil {
 		return l.bringUp(ctx, s)
 	}
-	p := &proc{Common: launch.NewCommon(s), l: l, name: nextName()}
+	p := &proc{Common: launch.NewCommon(s), l: l, name: l.nextName()}
 	p.root = p
 	if s.Beside != nil {
 		host, ok := s.Beside.(*proc)
@@ -165,28 +165,40 @@ func beganAt(startedAt string, before int64) int64 {
 	return min(max(now-int64(clock.Wall().Sub(moment)), before), now)
 }
 
-// recognise checks that the process number from the engine is this container's process here: an
-// engine in a virtual machine, or Prony in a container, uses other numbers.
+// recognise finds the container's control groups, and checks its user.
 func (p *proc) recognise() error {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.pid))
-	if err != nil || !strings.Contains(string(text), p.id) {
-		if !lives(p.pid) && p.endedAlready() {
-			p.pid = 0
-			return nil
-		}
-		return fmt.Errorf("find process %d of container %s: it is not visible, because the "+
-			"engine runs in a virtual machine, or Prony runs in a container; run Prony on the "+
-			"engine's machine, or give Prony's container the host's PID namespace", p.pid, p.name)
+	paths, err := p.l.pathsOf(p.id, p.name, p.pid)
+	if err != nil {
+		return err
+	}
+	if paths == nil {
+		p.pid = 0
+		return nil
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err == nil && strings.Contains(string(status), "\nUid:\t0\t") {
 		return fmt.Errorf("container %s runs as root: user %q in its image is root; set another "+
 			"USER in the image", p.name, p.user)
 	}
-	paths := cgroup.Paths(string(text))
 	p.groups = cgroup.Groups(cgroup.OwnMounts(), paths, p.l.version)
 	p.freezer = cgroup.FreezerGroup(cgroup.OwnMounts(), paths)
 	return nil
+}
+
+// pathsOf returns the paths of a container's control groups; nil: it has ended. It checks that the
+// process number from the engine is this container's process here: an engine in a virtual machine,
+// or Prony in a container, uses other numbers.
+func (l *Launcher) pathsOf(id, name string, pid int) (map[string]string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	switch {
+	case err == nil && strings.Contains(string(text), id):
+		return cgroup.Paths(string(text)), nil
+	case !lives(pid) && l.hasEnded(id):
+		return nil, nil
+	}
+	return nil, fmt.Errorf("find process %d of container %s: it is not visible, because the "+
+		"engine runs in a virtual machine, or Prony runs in a container; run Prony on the "+
+		"engine's machine, or give Prony's container the host's PID namespace", pid, name)
 }
 
 // noteLimits reads back from the kernel which limits are in force, and which are not.
@@ -215,7 +227,7 @@ func (p *proc) noteLimits() {
 	if p.noPod != "" && s.MemoryBytes > 0 {
 		lacks(record.LimitMemory, float64(s.MemoryBytes), record.PerContainer, p.noPod)
 	}
-	if s.MemoryBytes > 0 && !cgroup.SwapLimited(groups) && cgroup.HasSwap() {
+	if s.MemoryBytes > 0 && cgroup.MaySwap(groups) {
 		lacks(record.LimitSwap, 0, record.NotCounted, "")
 	}
 }
@@ -234,12 +246,12 @@ func lives(pid int) bool {
 	return err == nil && flags&exiting == 0
 }
 
-// endedAlready reports whether the engine has seen the end of the container, which it does shortly
-// after the kernel.
-func (p *proc) endedAlready() bool {
+// hasEnded reports whether the engine has seen the end of a container, which it does shortly after
+// the kernel.
+func (l *Launcher) hasEnded(id string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
-	end := <-p.l.engine.wait(ctx, p.id, container.WaitConditionNotRunning)
+	end := <-l.engine.wait(ctx, id, container.WaitConditionNotRunning)
 	return end.err == nil
 }
 
@@ -344,17 +356,19 @@ func (p *proc) memory() cgroup.Memory {
 	if p.evidence != nil {
 		m = p.evidence.Memory() // the process has ended
 	}
-	if m.Kills > 0 {
-		return m
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), callBound)
-	defer cancel()
-	got, err := p.l.engine.inspect(ctx, p.id)
-	if err == nil && got.State != nil && got.State.OOMKilled {
+	if m.Kills == 0 && p.l.wasOutOfMemory(p.id) {
 		m.Kills = 1
 		m.LimitBytes = cmp.Or(m.LimitBytes, p.Spec.Alone())
 	}
 	return m
+}
+
+// wasOutOfMemory reports whether the engine says that the limit on memory ended a container.
+func (l *Launcher) wasOutOfMemory(id string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), callBound)
+	defer cancel()
+	got, err := l.engine.inspect(ctx, id)
+	return err == nil && got.State != nil && got.State.OOMKilled
 }
 
 // Stop implements launch.Process. It uses no context of the launch, so that it also removes

@@ -100,7 +100,7 @@ func (here) facts(item sighting, requested limits) (f facts) {
 		s.Cores = f.Cores
 	}
 	f.InForce, _ = cgroup.Limits(f.Groups, item.PID, s)
-	f.Swaps = cgroup.HasSwap() && !cgroup.SwapLimited(f.Groups)
+	f.Swaps = cgroup.MaySwap(f.Groups)
 	return f
 }
 

@@ -104,6 +104,7 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 			return
 		}
 		g.list = append(g.list, group)
+		_ = cgroup.DisableSwap(group, s) // Limits reports it
 	}
 }
 
@@ -129,6 +130,7 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 			})
 		}
 		g.refused = append(g.refused, set(group, limits)...)
+		_ = cgroup.DisableSwap(group, s) // Limits reports it
 		return
 	}
 }

@@ -298,6 +298,10 @@ func (p *proc) noteLimits() {
 	}
 	p.InForce = inForce
 	p.Missing = cgroup.Unenforced(p.Spec, inForce, record.Refused, strings.Join(refused, "; "))
+	if cgroup.ReadMemory(p.groups.list).LimitBytes > 0 && cgroup.MaySwap(p.groups.list) {
+		p.Missing = append(p.Missing, record.Unenforced(
+			record.Limit{Kind: record.LimitSwap}, record.NotCounted, ""))
+	}
 }
 
 func (p *proc) Main() int              { return p.cmd.Process.Pid }
@@ -410,7 +414,7 @@ func (p *proc) killDaemon() {
 		return
 	}
 	const tick = int64(10 * time.Millisecond) // of ages
-	for _, pid := range host.Listening("tcp", p.Spec.Port) {
+	for _, pid := range host.Listening("tcp", p.Addr()) {
 		age, ok := cgroup.Age(pid)
 		if ok && age <= clock.Mono()-p.Began()+tick && pid != os.Getpid() && p.inherited(pid) {
 			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended

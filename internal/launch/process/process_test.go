@@ -115,10 +115,19 @@ func TestLimitsAreInForce(t *testing.T) {
 			if noGroup && !slices.Equal(wording.Limits(missing), []string{left}) {
 				t.Errorf("missing is %+v, want %s", missing, left)
 			}
+			counted := false // whether this kernel counts swap
 			for _, g := range p.Groups() {
+				for _, file := range []string{"memory.swap.max", "memory.memsw.limit_in_bytes"} {
+					_, err := os.Stat(filepath.Join(g.Dir, file))
+					counted = counted || err == nil
+				}
 				if pids := cgroup.PIDs(g.Dir); len(pids) == 0 {
 					t.Errorf("group %s is empty", g.Dir)
 				}
+			}
+			if hasGroup && cgroup.SwapLimited(p.Groups()) != counted {
+				t.Errorf("memory may be swapped out: %t, swap is counted: %t",
+					!cgroup.SwapLimited(p.Groups()), counted)
 			}
 		})
 	}

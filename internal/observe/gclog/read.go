@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/lazyregexp"
 )
 
@@ -293,7 +294,7 @@ func ReadTrial(dir, trial string) (logs []Log, err error) {
 		if _, err := strconv.Atoi(tail[strings.LastIndexByte(tail, '.')+1:]); err != nil {
 			continue
 		}
-		f, err := os.Open(filepath.Join(dir, e.Name()))
+		f, err := files.Plain(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("read a garbage collector's log: %w", err)
 		}

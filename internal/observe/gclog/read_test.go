@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"prony.example/record"
 )
 
@@ -239,5 +241,13 @@ func TestLogsOfATrial(t *testing.T) {
 	}
 	if logs, err := ReadTrial(dir, "b1-1-x"); err != nil || len(logs) != 3 {
 		t.Errorf("%d logs, %v; want three", len(logs), err)
+	}
+	// A pipe that a service has put there is not waited for.
+	if err := unix.Mkfifo(filepath.Join(dir, LogName("b1-1-x", "pipe", "1")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTrial(dir, "b1-1-x"); err == nil ||
+		!strings.Contains(err.Error(), "it is not a regular file") {
+		t.Errorf("a pipe: %v", err)
 	}
 }

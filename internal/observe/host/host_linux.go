@@ -3,6 +3,7 @@
 package host
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,42 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"prony.example/record"
 )
+
+// latencyFile is the kernel's interface to the longest time in which an idle core must be able to
+// run again (Documentation/power/pm_qos_interface.rst).
+const latencyFile = "/dev/cpu_dma_latency"
+
+// Idle returns record.IdlePolls if PollIdle has an effect on the machine that p describes, which is
+// a virtual machine whose kernel can poll; otherwise empty.
+func Idle(p record.Provenance) string {
+	driver := read("/sys/devices/system/cpu/cpuidle/current_driver")
+	if !p.Hypervisor || p.Cores < 2 || driver == "" || driver == "none" ||
+		unix.Access(latencyFile, unix.W_OK) != nil {
+		return ""
+	}
+	return record.IdlePolls
+}
+
+// PollIdle lets the idle cores of this machine poll for work until release is called or this
+// program ends. In a virtual machine, a core that halts is left to the hypervisor, and the program
+// that wakes it up pays for the hypervisor's work: a service that responds to a waiting load
+// generator used 10 to 25 % more CPU time per request, and its noise between slices was 1.5 times
+// as large.
+func PollIdle() (release func(), err error) {
+	f, err := os.OpenFile(latencyFile, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("keep idle cores awake: %w", err)
+	}
+	// The request for 0 µs holds as long as the file is open.
+	if err := binary.Write(f, binary.NativeEndian, int32(0)); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("keep idle cores awake: %w", err)
+	}
+	return func() { _ = f.Close() }, nil
+}
 
 // Cores returns the processors that this process may run on, in order.
 func Cores() ([]int, error) {

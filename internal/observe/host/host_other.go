@@ -5,7 +5,17 @@ package host
 import (
 	"errors"
 	"runtime"
+
+	"prony.example/record"
 )
+
+// Idle returns an empty text, because only Linux is asked to keep idle cores awake.
+func Idle(record.Provenance) string { return "" }
+
+// PollIdle returns an error, as Idle says.
+func PollIdle() (release func(), err error) {
+	return nil, errors.New("idle cores can be kept awake only on Linux")
+}
 
 // Cores returns an error, because only Linux reports and sets the processors of a process.
 func Cores() ([]int, error) {

@@ -94,15 +94,18 @@ func Wide(port int) bool {
 	return false
 }
 
-// Listening lists the processes that have a listening socket of a network, tcp or udp, at a port of
-// this machine, in order. All processes that share the socket after a fork are included. Only root
-// sees processes of other users.
-func Listening(network string, port int) (pids []int) {
+// Listening lists the processes that have a listening socket of a network, tcp or udp, at which
+// connections to an address of this machine arrive, in order; without an address, those to any. All
+// processes that share the socket after a fork are included. Only root sees processes of other
+// users.
+func Listening(network string, local netip.AddrPort) (pids []int) {
+	addr := local.Addr().Unmap().WithZone("")
 	var want []string
 	for _, table := range tables[network] {
 		all, _ := Sockets(table) // as in Wide
 		for socket, s := range all {
-			if s.Port == port {
+			if s.Port == int(local.Port()) &&
+				(!addr.IsValid() || addr.IsUnspecified() || s.Reaches(addr)) {
 				want = append(want, socket)
 			}
 		}
@@ -122,6 +125,36 @@ func Listening(network string, port int) (pids []int) {
 	}
 	slices.Sort(pids)
 	return pids
+}
+
+// Family lists processes and all that descend from them, without this program unless it is among
+// them.
+func Family(pids []int) []int {
+	children := map[int][]int{}
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, path := range all {
+		pid, _ := strconv.Atoi(strings.Split(path, "/")[2]) // the kernel wrote it
+		text, err := os.ReadFile(path)
+		if err != nil || pid == os.Getpid() {
+			continue // it has ended
+		}
+		// Behind the name are the state and the parent (proc_pid_stat(5)).
+		tail := string(text[strings.LastIndexByte(string(text), ')')+1:])
+		if fields := strings.Fields(tail); len(fields) > 1 {
+			parent, _ := strconv.Atoi(fields[1])
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	delete(children, 1) // init adopts processes of all services
+	members := slices.Clone(pids)
+	for i := 0; i < len(members); i++ {
+		for _, child := range children[members[i]] {
+			if !slices.Contains(members, child) {
+				members = append(members, child)
+			}
+		}
+	}
+	return members
 }
 
 // SocketsOf lists the TCP sockets of this machine on which the processes listen, by their ports. It

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,18 +54,27 @@ type hostFiles struct {
 
 // openHost opens the host's files; network is the process whose network counts, 0 for the lab's.
 func openHost(proc string, network int) hostFiles {
-	from := proc
-	if network != 0 {
-		from = filepath.Join(proc, strconv.Itoa(network))
+	from := filepath.Join(proc, strconv.Itoa(network))
+	if network == 0 || sharesNetwork(proc, from) {
+		from = proc
 	}
 	return hostFiles{
-		ownNetwork: network != 0,
+		ownNetwork: from != proc,
 		stat:       optional(filepath.Join(proc, "stat")),
 		cpu:        optional(filepath.Join(proc, "pressure/cpu")),
 		memory:     optional(filepath.Join(proc, "pressure/memory")),
 		io:         optional(filepath.Join(proc, "pressure/io")),
 		network:    optional(filepath.Join(from, "net/dev")),
 	}
+}
+
+// sharesNetwork reports whether a process has the lab's network: the kernel's files of a network
+// are the same for all its processes. Load to any address of the lab's network uses its loopback
+// interface.
+func sharesNetwork(proc, process string) bool {
+	ours, err1 := os.Stat(filepath.Join(proc, "net/dev"))
+	theirs, err2 := os.Stat(filepath.Join(process, "net/dev"))
+	return err1 == nil && err2 == nil && os.SameFile(ours, theirs)
 }
 
 func (h *hostFiles) close() {

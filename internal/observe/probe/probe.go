@@ -46,8 +46,8 @@ type Subject struct {
 	// other processes having waited for them.
 	Groups []Group
 
-	// Network is a process of the service with its own network, as in a container; 0: the service
-	// shares the lab's network.
+	// Network is a process of the service that may have its own network, as in a container; 0: the
+	// service shares the lab's network.
 	Network int
 
 	// Load returns the processes of a foreign generator, nil if this process sends the load. Their

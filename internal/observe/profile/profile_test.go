@@ -241,42 +241,6 @@ func TestForeignProfiles(t *testing.T) {
 	}
 }
 
-// TestPictureEscapes checks that no name can end an element or an attribute.
-func TestPictureEscapes(t *testing.T) {
-	const evil = `</script><b a="1">&'`
-	var picture bytes.Buffer
-	tree := Flame(folded(t, CPU, "m;"+evil+" 10\n"))
-	if err := SVG(&picture, evil, Nanoseconds, tree); err != nil {
-		t.Fatal(err)
-	}
-	if text := picture.String(); strings.Contains(text, "<b a=") {
-		t.Errorf("not escaped:\n%s", text)
-	}
-}
-
-// TestOrigins checks that the picture has the report's colors: origin and hash are those of
-// web/src/frames.ts.
-func TestOrigins(t *testing.T) {
-	for name, want := range map[string]string{
-		"tcp_sendmsg_[k]": "kernel", "handle (src/app.js:3)": "src", "poll (app.js:3)": "app.js",
-		"github.com/gin-gonic/gin.(*Engine).ServeHTTP": "github.com/gin-gonic/gin",
-		"net/http.(*conn).serve":                       "net/http", "runtime.mallocgc": "runtime",
-		"tokio::runtime::park": "tokio", "java.util.HashMap.get": "java.util", "main": "",
-	} {
-		if got := origin(name); got != want {
-			t.Errorf("%s is from %q, want %q", name, got, want)
-		}
-	}
-	for want, f := range map[string]*Frame{
-		"#ee8b80": {Name: "a", Delta: 0.2}, "#84b1ec": {Name: "a", Delta: -0.1},
-		"#e4e3de": {Name: "main"}, "#efbdb5": {Name: "a", Delta: 0.025}, // half of the ramp
-	} {
-		if got := color(f, false); got != want {
-			t.Errorf("%+v is %s, want %s", f, got, want)
-		}
-	}
-}
-
 func TestAmount(t *testing.T) {
 	for want, v := range map[string]struct {
 		n    float64

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	pprof "github.com/google/pprof/profile"
+
+	"prony.example/internal/base/units"
 )
 
 // Row is a function in a table.
@@ -240,4 +242,15 @@ func (n *node) frame(least float64, see func(*node) (value, self, delta float64)
 		f.Children = append(f.Children, remaining)
 	}
 	return f
+}
+
+// Amount formats a value with its unit: "1.25 s", "3.4 MiB".
+func Amount(v float64, subject string) string {
+	switch subject {
+	case Nanoseconds:
+		return units.Duration(v)
+	case Bytes:
+		return units.Bytes(v)
+	}
+	return fmt.Sprintf("%.4g", v)
 }

@@ -4,12 +4,9 @@ package stallfree
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
+	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -31,7 +28,7 @@ type Nearby struct {
 // machine, tcp or udp, and those of the load's threads; of no cores, all that this process may use.
 // It returns nil if no process is known.
 func WatchNearby(model, network string, port int, cores []int) *Nearby {
-	listening := host.Listening(network, port)
+	listening := host.Listening(network, netip.AddrPortFrom(netip.Addr{}, uint16(port)))
 	if len(listening) == 0 { // on another machine, or of another user
 		return nil
 	}
@@ -44,7 +41,7 @@ func WatchNearby(model, network string, port int, cores []int) *Nearby {
 		cores = affinity(0)
 	}
 	w := &Nearby{cores: max(len(service), 1), model: model}
-	w.pids = func() []int { return family(listening) }
+	w.pids = func() []int { return host.Family(listening) }
 	w.stalls = New(Setup{Open: OpenReal, Period: PeriodOf(model), Service: service,
 		Load: cores, PIDs: w.pids, Free: without(slices.Concat(service, cores), fixed)})
 	return w
@@ -121,35 +118,4 @@ func affinity(pids ...int) (cores []int) {
 	}
 	slices.Sort(cores)
 	return slices.Compact(cores)
-}
-
-// family are processes and all that descend from them.
-func family(pids []int) []int {
-	children := map[int][]int{}
-	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
-	for _, path := range all {
-		pid, parent := 0, 0
-		if _, err := fmt.Sscanf(path, "/proc/%d/stat", &pid); err != nil {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		// Behind the name are the state and the parent (proc_pid_stat(5)).
-		tail := string(text[strings.LastIndexByte(string(text), ')')+1:])
-		if fields := strings.Fields(tail); len(fields) > 1 {
-			parent, _ = strconv.Atoi(fields[1]) // the kernel wrote it
-			children[parent] = append(children[parent], pid)
-		}
-	}
-	members := slices.Clone(pids)
-	for i := 0; i < len(members); i++ {
-		for _, child := range children[members[i]] {
-			if !slices.Contains(members, child) {
-				members = append(members, child)
-			}
-		}
-	}
-	return members
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -16,33 +15,6 @@ import (
 	"prony.example/load"
 	"prony.example/record"
 )
-
-// Descendants belong to a service, also those of its children.
-func TestFamily(t *testing.T) {
-	cmd := exec.Command("sh", "-c", "sh -c 'sleep 60 & echo; wait' & wait")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Wait() })
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	all := family([]int{cmd.Process.Pid})
-	for _, pid := range slices.Backward(all) {
-		p, err := os.FindProcess(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = p.Kill()
-	}
-	if len(all) != 3 || all[0] != cmd.Process.Pid {
-		t.Errorf("a shell, its shell and that one's sleep are %v", all)
-	}
-}
 
 func TestAffinity(t *testing.T) {
 	own := affinity(0)

@@ -219,7 +219,7 @@ func ownRow(l *record.Load, v record.Verdict, line int) *Row {
 
 // openRun reads a run's folder: each load of each trial is a row, each kind of load a table.
 func openRun(dir string) (*Document, error) {
-	head, all, bad, err := record.ReadUnchecked(dir)
+	head, all, lines, bad, err := record.ReadNumbered(dir)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
@@ -227,21 +227,22 @@ func openRun(dir string) (*Document, error) {
 	d := &Document{File: filepath.Join(dir, record.TrialsFile), Kind: runKind}
 	byLoad := map[string]*Table{}
 	plan := head.Plan()
-	for i, rec := range records {
+	for _, rec := range records {
+		line := lines[rec.Trial]
 		for _, v := range rec.Violations() {
-			d.violated = append(d.violated, violation{i + 1, rec.Trial, v})
+			d.violated = append(d.violated, violation{line, rec.Trial, v})
 		}
 		if err := plan.Follows(rec); err != nil {
-			d.violated = append(d.violated, violation{i + 1, rec.Trial, err})
+			d.violated = append(d.violated, violation{line, rec.Trial, err})
 		}
 		for j := range rec.Loads {
 			l := &rec.Loads[j]
-			row := ownRow(l, ofLoad(rec.Verdict, l.Name), i+1)
+			row := ownRow(l, ofLoad(rec.Verdict, l.Name), line)
 			row.Name, row.Of = rec.Trial+" "+l.Name, table.RowName(rec.Target)
 			key := rec.Scenario + " " + l.Name
 			if byLoad[key] == nil {
 				// Repetitions are rows here; prony report has their statistics.
-				byLoad[key] = &Table{Title: key, Line: i + 1, spread: true}
+				byLoad[key] = &Table{Title: key, Line: line, spread: true}
 				d.Tables = append(d.Tables, byLoad[key])
 			}
 			row.Key = key

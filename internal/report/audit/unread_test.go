@@ -1,10 +1,15 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"prony.example/record"
 )
 
 // TestUnreadLinesAreTold checks that unreadable parts of a table are listed by line, with reasons.
@@ -72,6 +77,33 @@ func TestUnreadLinesAreCounted(t *testing.T) {
 			!strings.Contains(err.Error(), `"late"`) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestContradictionHasItsLine checks that a contradiction has the line of its record, also after a
+// line that cannot be read.
+func TestContradictionHasItsLine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := record.Create(dir, record.Run{ID: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.Append(&record.Record{Trial: "b1-01-a", Scenario: "s", Outcome: record.Measured,
+		Loads: []record.Load{ownLoad()}})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, record.TrialsFile)
+	line, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(name, append([]byte("{\n"), line...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := text(t, dir)
+	if !strings.Contains(strings.Join(strings.Fields(got), " "), record.TrialsFile+":2: ") {
+		t.Errorf("it does not name line 2:\n%s", got)
 	}
 }
 

@@ -111,10 +111,15 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 		t.Errorf("the first warning is %q", c.Warnings[0])
 	}
 	moved := a
-	moved.Dir = "elsewhere"
+	moved.Dir, moved.Head.ID = "elsewhere", "elsewhere" // a server names runs after folders
 	if w := compare(t, a, moved, Options{}).Warnings; !strings.HasPrefix(w[0], "Both sides are "+
 		"copies of one run") {
 		t.Errorf("the first warning of a copy is %q", w[0])
+	}
+	soon := runOf("b", noon.Add(10*time.Second), rows{"x": slower})
+	if w := compare(t, a, soon, Options{}).Warnings; !strings.HasPrefix(w[0], "These runs are "+
+		"10 seconds apart") {
+		t.Errorf("the first warning is %q", w[0])
 	}
 	if !slices.Equal(c.Reproduce, []string{"prony run a", "prony run b"}) {
 		t.Errorf("to reproduce: %q", c.Reproduce)
@@ -222,6 +227,8 @@ func TestUnlikeRunsAreRefused(t *testing.T) {
 	check("cores: 2 against 4", func(r *record.Record) { r.Provenance.Cores = 4 })
 	check("governor: none against powersave",
 		func(r *record.Record) { r.Provenance.Governor = "powersave" })
+	check("idle cores: halt against poll",
+		func(r *record.Record) { r.Provenance.Idle = record.IdlePolls })
 	check("hypervisor: false against true",
 		func(r *record.Record) { r.Provenance.Hypervisor = true })
 	check("kernel: Linux 6.18 against Linux 6.19",

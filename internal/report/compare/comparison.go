@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
 	"prony.example/stats"
@@ -329,13 +330,14 @@ func of(t *table.Target, m table.Metric) table.Metric {
 	if ownMetric, ok := t.Metric(m.Load, m.Name); ok {
 		return ownMetric
 	}
-	m.Points, m.Withheld = nil, table.NoteOf(table.NoteNoTrial)
-	if len(t.Used) > 0 {
-		m.Withheld = table.NoteOf(table.NoteNeverOffered)
-	}
 	nan := math.NaN()
-	m.Summary = stats.Summary{Center: nan, Lo: nan, Hi: nan}
-	return m
+	none := table.Metric{Load: m.Load, Model: m.Model, Name: m.Name, Unit: m.Unit,
+		Withheld: table.NoteOf(table.NoteNoTrial),
+		Summary:  stats.Summary{Center: nan, Lo: nan, Hi: nan}}
+	if len(t.Used) > 0 {
+		none.Withheld = table.NoteOf(table.NoteNeverOffered)
+	}
+	return none
 }
 
 // row compares one metric.
@@ -523,6 +525,8 @@ func between(a, b *side) string {
 		return fmt.Sprintf("%.0f days", d.Hours()/24)
 	case d >= 2*time.Hour:
 		return fmt.Sprintf("%.0f hours", d.Hours())
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%.0f minutes", d.Minutes())
 	}
-	return fmt.Sprintf("%.0f minutes", d.Minutes())
+	return units.Plural(int(d.Seconds()), "second")
 }

@@ -36,7 +36,7 @@ func Markdown(w io.Writer, c Comparison) error {
 		p.Line("\n%s\n", format.Markdown(pair.heading()))
 		p.Line("- A: %s\n- B: %s\n", format.Markdown(pair.A.line()), format.Markdown(pair.B.line()))
 		p.WriteString(pipes(headings, cellsOf(pair)))
-		for _, note := range notes(pair) {
+		for _, note := range pair.Notes() {
 			p.Line("\n%s", format.Markdown(note))
 		}
 	}

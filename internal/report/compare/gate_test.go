@@ -321,6 +321,28 @@ func TestGateRefusesWhatIsUnfit(t *testing.T) {
 	check(InsufficientData, "there is no interval: needs n >= 2", one, 0)
 }
 
+// TestFailedTrialsHaveNoMethod checks that a target without any load does not make a comparison
+// impossible: nothing is known of its loads, so that they do not differ. A gate does not pass.
+func TestFailedTrialsHaveNoMethod(t *testing.T) {
+	s := runOf("r", noon, rows{"old": drifting, "new": drifting, "also": drifting})
+	for _, r := range s.Records {
+		if r.Target.Name == "new" {
+			r.Outcome, r.Loads, r.Verdict.Grade = record.Failed, nil, record.Invalid
+			r.Failure = &record.Failure{Step: "ready", Error: "no answer"}
+			r.Limits.InForce = nil
+		}
+	}
+	c := compare(t, at(s, "old"), at(s, "new"), Options{})
+	g, err := Judge(c, []Limit{{Most: 0.05}}, len(drifting))
+	if err != nil || g.Outcome != InsufficientData {
+		t.Errorf("%+v, %v", g, err)
+	}
+	other := at(runOf("s", noon, rows{"old": drifting}), "old")
+	if _, err := Compare(at(s, "also"), other, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGateOfWhatIsExact(t *testing.T) {
 	check := func(want string, size int64) {
 		t.Helper()

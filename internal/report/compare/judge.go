@@ -102,7 +102,7 @@ func (r Row) withheld() bool {
 	return r.A.Withheld != nil || r.B.Withheld != nil
 }
 
-// fewStarts reports whether a ratio from slices has fewer starts than a reliable interval needs.
+// fewStarts reports whether a ratio from slices has fewer starts than an interval needs.
 func (r *Row) fewStarts() bool {
 	return r.Source == table.FromSlices && r.Ratio != nil && r.Control == nil &&
 		r.Ratio.N < stats.LeastStarts
@@ -125,11 +125,11 @@ func (r *Row) speak(alpha float64) {
 		r.Outcome, r.Text = Equal, "the same"
 		return
 	case r.Ratio == nil:
-	case r.fewStarts():
-		r.Outcome, r.Text = Silent, table.FewStarts(r.Ratio.N).String()
-		return
 	case !r.HasRatio():
 		r.Outcome, r.Text = Silent, r.Ratio.Warning
+		if r.fewStarts() {
+			r.Text = table.FewStarts(r.Ratio.N).String()
+		}
 		return
 	case r.PHolm > alpha:
 		r.Outcome, r.Text = Indistinguishable, "no significant difference"
@@ -250,6 +250,11 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 		c.warnMissing(b)
 	}
 	c.warnStarts(b)
+	for _, r := range c.each() {
+		if r.fewStarts() && r.HasRatio() {
+			c.say("A reliable interval of a ratio from slices %s.", table.FewStarts(r.Ratio.N))
+		}
+	}
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {
@@ -395,9 +400,6 @@ func (c Comparison) Enough(effects ...float64) string {
 		return fmt.Sprintf("No sensible number of %ss detects a difference of %s in %s at this "+
 			"noise. prony doctor reports what disturbs measurements.",
 			c.Repeat(), subject, decides.Name())
-	}
-	if decides.Source == table.FromSlices {
-		n = max(n, stats.LeastStarts)
 	}
 	more := max(n-decides.Ratio.N, 1)
 	return fmt.Sprintf("Detecting a difference of %s in %s would take about %s (--blocks %d, or "+

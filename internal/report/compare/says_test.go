@@ -85,3 +85,15 @@ func TestNoVerdictWithoutTest(t *testing.T) {
 		t.Errorf("%s, %s: want no verdict and no change", r.Outcome, changeText(r))
 	}
 }
+
+// TestMetricOfOneSide checks that nothing of a metric that only the other side has is in a side.
+func TestMetricOfOneSide(t *testing.T) {
+	points := []table.Point{{Trial: "b1-a", Block: 1, Value: 7}}
+	m := of(&table.Target{Name: "b"}, table.Metric{Load: "peak", Name: "throughput", Unit: "1/s",
+		Points: points, Sliced: points, Samples: 9, Ratio: &stats.Ratio{}, AtLeast: 5,
+		Doubt: &table.Doubt{}})
+	if m.Known() || len(m.Points)+len(m.Sliced) > 0 || m.Samples > 0 || m.Ratio != nil ||
+		m.AtLeast > 0 || m.Doubt != nil || m.Load != "peak" || m.Unit != "1/s" {
+		t.Errorf("it is %+v", m)
+	}
+}

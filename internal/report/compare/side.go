@@ -152,8 +152,11 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 
 // copies reports whether two folders have the same run.
 func copies(a, b Side) bool {
-	return a.Head.ID == b.Head.ID && len(a.Records) > 0 && len(b.Records) > 0 &&
-		a.Records[0].Trial == b.Records[0].Trial && a.Records[0].Time.Equal(b.Records[0].Time)
+	if len(a.Records) == 0 || len(b.Records) == 0 {
+		return false
+	}
+	x, y := a.Records[0], b.Records[0] // heads have the names of folders on a server or a site
+	return x.Run == y.Run && x.Trial == y.Trial && x.Time.Equal(y.Time)
 }
 
 // only names the scenarios and rows that only side a has.

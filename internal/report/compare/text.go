@@ -32,7 +32,7 @@ func Text(w io.Writer, c Comparison) error {
 		p.Line("A  %s\nB  %s\n", pair.A.line(), pair.B.line())
 		rows := append([][]string{headings}, cellsOf(pair)...)
 		p.WriteString(format.Grid("  ", rows, format.Left))
-		for _, note := range notes(pair) {
+		for _, note := range pair.Notes() {
 			p.Line("%s", sentence("  ", note))
 		}
 	}
@@ -209,8 +209,8 @@ func sentence(head, text string) string {
 	return format.Wrap(head, text, format.Width, 2)
 }
 
-// notes returns the reasons for missing numbers, each once, and the effect of the control.
-func notes(p Pair) (out []string) {
+// Notes returns the reasons for missing numbers, each once, and the effect of the control.
+func (p Pair) Notes() (out []string) {
 	var reasons []lack
 	var names [][]string
 	for _, r := range p.Rows {

@@ -109,7 +109,12 @@ func JoinAll(runs iter.Seq[[]Series], o Options) Trend {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := Trend{Alpha: o.Alpha}
 	places := map[[6]string]int{}
+	var last []Series
 	for run := range runs {
+		if copies(last, run) {
+			continue
+		}
+		last = run
 		t.Runs++
 		for _, s := range run {
 			key := [6]string{s.Scenario, s.Target, s.Load, s.Metric, s.ConfigHash, s.stalls()}
@@ -144,6 +149,19 @@ func JoinAll(runs iter.Seq[[]Series], o Options) Trend {
 	t.short(len(t.Series) - long)
 	t.apart()
 	return t
+}
+
+// copies reports whether two runs are one in two folders: they began at the same time and have the
+// same values. Their names can differ.
+func copies(a, b []Series) bool {
+	return len(a) > 0 && slices.EqualFunc(a, b, func(x, y Series) bool {
+		return x.Scenario == y.Scenario && x.Target == y.Target && x.Load == y.Load &&
+			x.Metric == y.Metric && x.ConfigHash == y.ConfigHash &&
+			slices.EqualFunc(x.Points, y.Points, func(p, q Point) bool {
+				return p.Time.Equal(q.Time) && p.Commit == q.Commit && p.N == q.N &&
+					p.Value == q.Value && cmp.Compare(p.Lo, q.Lo) == 0 // NaN without an interval
+			})
+	})
 }
 
 // began returns the start of a run's first trial; a run without one comes first.
@@ -251,14 +269,23 @@ func (t *Trend) short(n int) {
 
 // apart notes which series of one target were not joined, and how their methods differ.
 func (t *Trend) apart() {
+	type pair struct{ scenario, target, a, b string }
+	noted := map[pair]bool{} // many metrics have the same two configurations
 	for i := range t.Series {
 		a := &t.Series[i]
 		for j := i + 1; j < len(t.Series); j++ {
 			b := &t.Series[j]
+			if a.Scenario != b.Scenario || a.Target != b.Target {
+				break // they are in this order
+			}
+			hashes := pair{a.Scenario, a.Target, min(a.ConfigHash, b.ConfigHash),
+				max(a.ConfigHash, b.ConfigHash)}
 			switch {
-			case a.Scenario != b.Scenario || a.Target != b.Target:
 			case a.ConfigHash != b.ConfigHash:
-				t.note(a, b)
+				if !noted[hashes] {
+					t.note(a, b)
+				}
+				noted[hashes] = true
 			case a.Load == b.Load && a.Metric == b.Metric && a.WithoutStalls != b.WithoutStalls:
 				t.Notes = table.AddNew(t.Notes, fmt.Sprintf("%s, %s: runs whose %s %s includes "+
 					"the machine's stalls are a separate series.", a.Scenario, a.Target, a.Load,

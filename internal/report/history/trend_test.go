@@ -103,6 +103,17 @@ func TestRunsAreInOrderOfTime(t *testing.T) {
 	}
 }
 
+// TestCopiesCountOnce checks that a run in two folders is one run of the trend.
+func TestCopiesCountOnce(t *testing.T) {
+	runs := history(steps(1000, 900)...)
+	again := runs[4]
+	again.Head.ID = "day-04-copy"
+	trend := find(append(runs, again), throughput)
+	if trend.Runs != 10 || len(trend.Series[0].Points) != 10 {
+		t.Errorf("%d runs, %d points", trend.Runs, len(trend.Series[0].Points))
+	}
+}
+
 // TestUnlikeRunsAreKeptApart checks that a newer kernel begins another series without a change.
 func TestUnlikeRunsAreKeptApart(t *testing.T) {
 	runs := history(steps(1000, 900)...)
@@ -181,6 +192,7 @@ func TestSeriesOfOneTargetAreCompared(t *testing.T) {
 		{Scenario: "read", Target: "x", ConfigHash: "a"},
 		{Scenario: "read", Target: "x", ConfigHash: "a"}, // of another metric
 		{Scenario: "read", Target: "x", ConfigHash: "b"},
+		{Scenario: "read", Target: "x", ConfigHash: "a"}, // whatever the order
 		{Scenario: "read", Target: "y", ConfigHash: "c"},
 		{Scenario: "write", Target: "x", ConfigHash: "d"},
 	}}

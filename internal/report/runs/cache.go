@@ -31,7 +31,7 @@ import (
 const cacheFile = "runs.ndjson"
 
 // cacheVersion is the version of the file's format.
-const cacheVersion = 5
+const cacheVersion = 6
 
 // maxCacheLine bounds a line, in bytes: entries have some kB.
 const maxCacheLine = 4 << 20
@@ -66,7 +66,7 @@ type cacheLine struct {
 	Form  json.RawMessage `json:"form,omitempty"`
 
 	ID      string          `json:"id,omitempty"`
-	Stamps  *[3]Stamp       `json:"stamps,omitempty"`
+	Stamps  *[4]Stamp       `json:"stamps,omitempty"`
 	Problem string          `json:"problem,omitempty"`
 	Entry   json.RawMessage `json:"entry,omitempty"`
 	Past    json.RawMessage `json:"past,omitempty"`

@@ -20,7 +20,7 @@ import (
 // States of a run.
 const (
 	Running = "running" // it is being measured
-	Done    = "done"    // every trial of its plan has a record
+	Done    = "done"    // every trial of its plan has a record, or its time was over
 	Stopped = "stopped" // it ended before that
 )
 
@@ -43,6 +43,9 @@ type Entry struct {
 	Targets []string      `json:"targets"` // rows of its tables, by name
 	Ranking []Ranking     `json:"ranking"` // one per scenario
 	State   string        `json:"state"`
+	// Unfinished marks a run with a time budget that ended before its time: its plan has no trials
+	// that could be missing.
+	Unfinished bool `json:"unfinished,omitempty"`
 	// Damaged counts lines of the records that were left out.
 	Damaged int `json:"damaged,omitempty"`
 	// Seconds is the duration of the measurement, from the first trial's start to the last one's
@@ -57,8 +60,9 @@ type Machine struct {
 	CPUModel string `json:"cpuModel"`
 	Cores    int    `json:"cores"`
 	Kernel   string `json:"kernel"`
-	// Key is equal for runs on comparable machines: same processor, cores, memory, governor,
-	// hypervisor or none, and a kernel of the same release. Empty: unknown without records.
+	// Key is equal for runs on comparable machines: same processor, cores, memory, governor, idle
+	// cores that poll or halt, hypervisor or none, and a kernel of the same release. Empty: unknown
+	// without records.
 	Key string `json:"key"`
 }
 
@@ -133,7 +137,8 @@ func (r *Run) Entry() Entry {
 	study := r.Study(r.Options())
 	e := Entry{ID: filepath.Base(r.Dir), Suite: r.Head.Suite, Question: r.Head.Question,
 		Time: r.began(), Labels: r.Head.Labels, Machine: r.machine(),
-		Numbers: study.Sheet().Numbers, Damaged: len(r.Bad), Ranking: []Ranking{},
+		Numbers: study.Sheet().Numbers, Damaged: len(r.Bad), Unfinished: r.Unfinished,
+		Ranking: []Ranking{},
 		Targets: []string{}}
 	if e.Labels == nil {
 		e.Labels = map[string]string{}
@@ -237,7 +242,7 @@ func (r *Run) machine() (m Machine) {
 			m.CPUModel, m.Cores, m.Kernel = p.CPUModel, p.Cores, p.Kernel
 		}
 		all = append(all, fmt.Sprintf("%q %q %q %d %d %q %v %q", p.OS, p.Arch, p.CPUModel, p.Cores,
-			(p.MemoryBytes+1<<29)>>30, p.Governor, p.Hypervisor, release(p.Kernel)))
+			(p.MemoryBytes+1<<29)>>30, p.Governor+p.Idle, p.Hypervisor, release(p.Kernel)))
 	}
 	if len(all) == 0 {
 		return m

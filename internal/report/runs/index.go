@@ -183,7 +183,7 @@ func (s *Shelf) compareOne(id string) byte {
 }
 
 // look returns the item of a run, and reads the run again if its files have changed.
-func (s *Shelf) look(id string, now [3]Stamp) *item {
+func (s *Shelf) look(id string, now [4]Stamp) *item {
 	s.load()
 	dir := filepath.Join(s.dir, id)
 	s.mu.Lock()

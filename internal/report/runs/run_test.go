@@ -16,8 +16,16 @@ func TestRunsThatWereKilled(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "canonical")
 	at := filepath.Join(dir, monday)
+	shelf := open(t, dir, Options{}) // one for all: it reads again what has changed
 	check := func(what string, missing int, unfinished bool) {
 		t.Helper()
+		want := Done
+		if missing > 0 || unfinished {
+			want = Stopped
+		}
+		if e, err := shelf.Entry(monday); err != nil || e.State != want {
+			t.Errorf("%s: it is %s, %v; want %s", what, e.State, err, want)
+		}
 		r, err := Read(at)
 		if err != nil {
 			t.Fatal(err)

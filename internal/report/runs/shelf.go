@@ -62,7 +62,7 @@ type Options struct {
 // item caches the results for a run, with the stamps of its files.
 type item struct {
 	id       string
-	stamps   [3]Stamp // of the files in stamped, in their order
+	stamps   [4]Stamp // of the files in stamped, in their order
 	entry    Entry    // without its answer and ranking, which full reads again
 	problem  string   // why it cannot be read
 	coming   bool     // it has no head yet
@@ -110,6 +110,15 @@ func Identifier(id string) bool { return identifier.MatchString(id) }
 // ErrNone reports that a run does not exist.
 var ErrNone = errors.New("the run does not exist")
 
+// ErrDamaged reports that a run exists, but cannot be read.
+var ErrDamaged = errors.New("the run cannot be read")
+
+// damaged is the reason why a run cannot be read.
+type damaged struct{ error }
+
+// Is implements the interface of errors.Is.
+func (damaged) Is(err error) bool { return err == ErrDamaged }
+
 // Path returns a run's folder. The path consists of the shelf's folder and the identifier, and
 // neither the folder nor the run's head is a link.
 func (s *Shelf) Path(id string) (string, error) {
@@ -136,16 +145,21 @@ func isRegular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Read reads a run.
+// Read reads a run. Its head has the name of the folder, which somebody may have renamed or copied.
 func (s *Shelf) Read(id string) (*Run, error) {
 	dir, err := s.Path(id)
 	if err != nil {
 		return nil, err
 	}
 	if err := plain(dir); err != nil {
-		return nil, err
+		return nil, damaged{err}
 	}
-	return Read(dir)
+	r, err := Read(dir)
+	if err != nil {
+		return nil, damaged{err}
+	}
+	r.Head.ID = id
+	return r, nil
 }
 
 // plain refuses a run whose records are not regular files.
@@ -170,21 +184,21 @@ func (s *Shelf) Entry(id string) (Entry, error) {
 	}
 	run := s.look(id, stampsOf(dir))
 	if run.problem != "" {
-		return Entry{}, errors.New(run.problem)
+		return Entry{}, damaged{errors.New(run.problem)}
 	}
 	return s.full(run), nil
 }
 
 // stamped lists the files that an entry is made of, in the order of an item's stamps.
-var stamped = [3]string{record.RunFile, record.TrialsFile, record.LabelsFile}
+var stamped = [4]string{record.RunFile, record.TrialsFile, record.LabelsFile, record.ScheduleFile}
 
 // state returns the state of a run: by the process that measures it if that may be alive, else by
-// its missing trials. A run with a time budget plans no trials, so it is done when it has any.
+// its missing trials. A run with a time budget plans no trials, but it says whether it has ended.
 func (s *Shelf) state(e Entry, p progress) string {
 	switch {
 	case s.atWork(p):
 		return Running
-	case e.Trials.Missing > 0 || e.Trials.Planned == 0:
+	case e.Trials.Missing > 0 || e.Trials.Planned == 0 || e.Unfinished:
 		return Stopped
 	}
 	return Done
@@ -235,15 +249,15 @@ func (s *Shelf) coming(id string) (e Entry, ok bool) {
 }
 
 // Stamps returns the stamps of the files that a run's report is made of, to detect changes.
-func (s *Shelf) Stamps(id string) ([3]Stamp, error) {
+func (s *Shelf) Stamps(id string) ([4]Stamp, error) {
 	dir, err := s.Path(id)
 	if err != nil {
-		return [3]Stamp{}, err
+		return [4]Stamp{}, err
 	}
 	return stampsOf(dir), nil
 }
 
-func stampsOf(dir string) (now [3]Stamp) {
+func stampsOf(dir string) (now [4]Stamp) {
 	for i, name := range stamped {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			now[i] = StampOf(info)

@@ -16,8 +16,8 @@ const mostStanding = 6
 
 // Standing describes the ranking of a scenario in sentences: the targets of the first tier, and the
 // ratios of all to the baseline, best first. It returns none if targets have no tiers, and calls a
-// target best only if it differs significantly from all others. A run of too few starts or blocks
-// has only a sentence on how many a comparison needs.
+// target best only if it differs significantly from all others. A single start or block has only a
+// sentence on how many a comparison needs.
 func Standing(sc *table.Scenario) []string {
 	tiers := sc.Ranking.Tiers
 	name := metric.Named(sc.Ranking.Metric, "")
@@ -28,10 +28,9 @@ func Standing(sc *table.Scenario) []string {
 	if ranked < 2 {
 		return nil
 	}
-	if n, least := sc.Repetitions(); n < least {
-		return []string{fmt.Sprintf("%s: a comparison of %s needs at least %d %ss, but the run "+
-			"has %d: raise --blocks.", inWords(slices.Concat(tiers...)), name.Label, least,
-			sc.Starts.Repeat(), n)}
+	if sc.Repetitions() < 2 {
+		return []string{fmt.Sprintf("%s: a comparison of %s needs at least 2 %ss: raise --blocks.",
+			inWords(slices.Concat(tiers...)), name.Label, sc.Starts.Repeat())}
 	}
 	if len(tiers) == 1 {
 		return []string{fmt.Sprintf("No significant difference in %s between %s.", name.Label,

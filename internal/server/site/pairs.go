@@ -164,7 +164,7 @@ func side(s *runs.Shelf, id string) (compare.Side, error) {
 		return compare.Side{}, err
 	}
 	side := r.Side("")
-	side.Dir, side.Head.ID = id, id // the name of the run on the site, whatever its head has
+	side.Dir = id
 	return side, nil
 }
 

@@ -158,6 +158,22 @@ func TestPairIsRefused(t *testing.T) {
 	}
 }
 
+// TestPairOfCopies checks that a comparison of two copies of one run warns of that.
+func TestPairOfCopies(t *testing.T) {
+	x := newPairSite(t)
+	from := os.DirFS(filepath.Join(x.Dir(), x.ids[0]))
+	if err := os.CopyFS(filepath.Join(x.Dir(), "zcopy"), from); err != nil {
+		t.Fatal(err)
+	}
+	write(t, x.Shelf, x.to)
+	pages, err := filepath.Glob(filepath.Join(x.to, runsDir, "*", pairPrefix+"*"))
+	if err != nil || !slices.ContainsFunc(pages, func(name string) bool {
+		return bytes.Contains(read(t, name), []byte("copies of one run"))
+	}) {
+		t.Errorf("no comparison of %q warns of copies, %v", pages, err)
+	}
+}
+
 // unlike changes the connections of a run's loads.
 func unlike(t *testing.T, dir string) {
 	t.Helper()

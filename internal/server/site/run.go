@@ -37,7 +37,7 @@ type mark struct {
 var raw = []string{record.RunFile, record.TrialsFile}
 
 // sources lists the inputs of a run's page.
-var sources = append([]string{record.LabelsFile, "series", "profiles"}, raw...)
+var sources = append([]string{record.LabelsFile, record.ScheduleFile, "series", "profiles"}, raw...)
 
 // writeRun writes a run's files, unless their inputs are unchanged; then it does not read the run.
 // It fails if it cannot write; a run that cannot be read is lost.

@@ -27,6 +27,7 @@ type lab struct {
 	mu   sync.Mutex
 	sent []string // METHOD PATH BODY
 	more chan string
+	own  map[string]string // instead of said, also with the query; empty: no content
 }
 
 const entry = `{"id":"R","suite":"canonical","question":"How <b>fast</b>?","state":"running",
@@ -83,7 +84,18 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Unlock()
 	h := w.Header()
 	h.Set("Content-Security-Policy", app.Policy)
-	if text, ok := said[asked]; ok {
+	text, ok := l.own[asked+"?"+r.URL.RawQuery]
+	if !ok {
+		text, ok = l.own[asked]
+	}
+	if ok && text == "" {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if !ok {
+		text, ok = said[asked]
+	}
+	if ok {
 		h.Set("Content-Type", "application/json")
 		fmt.Fprint(w, text)
 		return

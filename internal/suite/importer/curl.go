@@ -60,7 +60,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 				d.Found++
 				d.leave(c.Problem)
 			default:
-				d.command(words[1:])
+				d.command(words[1:], c)
 			}
 		}
 	}
@@ -127,9 +127,9 @@ func unwrapped(words []string) []string {
 }
 
 // command takes the words after curl: a request for each address, and each --next.
-func (d *Draft) command(words []string) {
+func (d *Draft) command(words []string, c shellwords.Command) {
 	for {
-		var l line
+		l := line{input: c.Input}
 		for len(words) > 0 && !l.ended {
 			words = l.take(words)
 		}
@@ -166,7 +166,8 @@ type line struct {
 	query          []string
 	cookies        []string
 	changes        []string
-	why            string // the command cannot be taken
+	why            string   // the command cannot be taken
+	input          []string // of the command: see shellwords.Command
 
 	get, head, compressed, globOff, pathAsIs bool
 	redirects                                bool
@@ -340,6 +341,11 @@ func (l *line) post(option, value string) {
 	switch {
 	case option == "data-urlencode":
 		value = l.encoded(value, "a body")
+	case option != "data-raw" && value == "@-" && l.input != nil:
+		value, l.input = l.input[0], []string{""}
+		if option == "data" || option == "data-ascii" {
+			value = strings.NewReplacer("\r", "", "\n", "").Replace(value)
+		}
 	case option != "data-raw" && strings.HasPrefix(value, "@"):
 		l.refuse("a body from a file; write it as bodyFile")
 	}
@@ -430,9 +436,15 @@ func (l *line) requests() (out []raw) {
 	if len(l.parts) > 0 {
 		var kind string
 		data, kind = multipartForm(l.parts)
-		l.custom = slices.DeleteFunc(l.custom, func(f Field) bool { // curl adds the boundary
-			return strings.EqualFold(f.Name, "content-type") &&
-				strings.EqualFold(strings.TrimSpace(f.Value), "multipart/form-data")
+		l.custom = slices.DeleteFunc(l.custom, func(f Field) bool { // curl adds its boundary
+			media, parameters, _ := strings.Cut(f.Value, ";")
+			ofForm := strings.EqualFold(f.Name, "content-type") &&
+				strings.EqualFold(strings.TrimSpace(media), "multipart/form-data")
+			if ofForm && strings.TrimSpace(parameters) != "" {
+				l.changes = append(l.changes, "of the media type of a form, a boundary alone is "+
+					"sent; curl adds one to those parameters that -H has")
+			}
+			return ofForm
 		})
 		if slices.ContainsFunc(l.custom, isField("content-type")) {
 			l.refuse("a media type of its own for a form of several parts")
@@ -496,7 +508,8 @@ var (
 	hostLike = regexp.MustCompile("^(\\[[0-9A-Fa-f:.]+(%[\\w.%-]+)?\\]|" +
 		"[\\w.~%\x00\\x{80}-\\x{10ffff}-]+)(:(\\d+|\x00\\w+\x00))?$")
 	bracketed = regexp.MustCompile(`^([A-Za-z]+://)?([^/?#]*@)?\[[0-9A-Fa-f:.]+(%[\w.%-]+)?\]`)
-	globbed   = regexp.MustCompile(`\\[\[\]{}]|[\[\]{}]`)
+	// globbed is what curl expands, or takes a backslash from; [] stays (tool_urlglob.c).
+	globbed = regexp.MustCompile(`\\[\[\]{}]|\[\]|[\[\]{}]`)
 )
 
 // address is the address that curl asks for a word of the command, with the query added.
@@ -504,6 +517,9 @@ func (l *line) address(word, query string) string {
 	if !l.globOff {
 		head := bracketed.FindString(word) // an IPv6 address
 		word = head + globbed.ReplaceAllStringFunc(word[len(head):], func(s string) string {
+			if s == "[]" {
+				return s
+			}
 			if len(s) == 1 {
 				l.refuse("an address with [ ] or { }, of which curl makes several; write each " +
 					"one, or -g if it is one")

@@ -62,6 +62,7 @@ func TestCurlItself(t *testing.T) {
 		`--url-query '=e&f'|--data-urlencode 'g=h&i'|--data-urlencode 'k j'|-r 1-2|` +
 		`-H 'Range: bytes=0-1'|-sS|--no-get|--next|--next http://a/n|` +
 		`http://a/b?c=d#e|'http://a/f?g&'|a/h/../i/./j|http://a/k/..|'http://a?l'|` +
+		`'http://a/f?g[]=h&[]'|` +
 		`-g 'http://a/[m]?{n}'|-A ua|'http://a/\[o\]'|--proto =http|-m9|-sXPATCH|` +
 		`-C 0|http://a/p\?q\=r|"http://a/s't"`
 	words := strings.Split(options, "|")

@@ -377,11 +377,17 @@ func TestFolder(t *testing.T) {
 		"schemas/n.json":   {Data: []byte(`{"a/b": [{"example": 9007199254740993}]}`)},
 		"loop.yaml":        {Data: []byte("$ref: loop.yaml\n")},
 		"paths/wrong.yaml": {Data: []byte("a: [")},
+		"paths/same.yaml": {Data: []byte("p: &p {$ref: ../common.yaml#/id}\n" +
+			"get: {parameters: [*p, {name: q, in: query, schema: {$ref: '#/q'}}], " +
+			"responses: {200: {}}}\n" +
+			"q: {allOf: [*p]}\n")},
 	}
 	text := written3("", `'/i/{id}': {$ref: ./paths/items.yaml}, /l: {$ref: loop.yaml}, `+
+		`'/s/{id}': {$ref: paths/same.yaml}, `+
 		`/w: {$ref: paths/wrong.yaml}, /out: {$ref: ../x.yaml}, /abs: {$ref: /etc/passwd}, `+
 		`/far: {$ref: 'https://shop.test/a.yaml'}`)
 	checkTold(t, Options{Files: files}, text, "GET /i/9007199254740993?q=1.50",
+		"GET /s/9007199254740993",
 		"-5: a path whose operations are in another file; bundle the document into one file first",
 		"~1: a reference leads to nothing that init reads: ../x.yaml",
 		"~1: a reference leads to nothing that init reads: /etc/passwd",

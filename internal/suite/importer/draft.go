@@ -12,13 +12,11 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -169,17 +167,15 @@ func (o Options) draft(name string, data []byte) (*Draft, error) {
 	kind := o.Kind
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
-			for _, f := range foreign {
-				if f.form.Match(data) {
-					return nil, fmt.Errorf("read %s: %s", name, f.hint)
-				}
+			if err := unknown(data); err != nil {
+				return nil, fmt.Errorf("read %s: %w", name, err)
 			}
-			return nil, fmt.Errorf("read %s: it looks like none of %s; say which it is with --as",
-				name, strings.Join(Kinds, ", "))
+			kind = Curl
 		}
 	}
 	d := empty()
-	d.Kind, d.want, d.files, d.tags = kind, o.Origin, o.Files, o.Tags
+	d.Kind, d.files, d.tags = kind, o.Files, o.Tags
+	d.want, _, _, _ = place(o.Origin) // in the form of those of the requests
 	d.readOnly = o.ReadOnly && kind == OpenAPI
 	for _, p := range o.Only {
 		d.only = append(d.only, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*"))
@@ -226,84 +222,6 @@ func Alone(path string) *Draft {
 	d.add(raw{method: "GET", url: cmp.Or(path, "/")})
 	d.settle()
 	return d
-}
-
-var (
-	curlLine = regexp.MustCompile(`(?m)^[$ \t]*curl(\.exe)?[ \t]`)
-	openKey  = regexp.MustCompile(`(?m)^( *)(?:\{\s*)?["']?(openapi|swagger)["']?[ \t]*:`)
-	// outermost begins the first line of YAML that is neither a comment nor a mark.
-	outermost = regexp.MustCompile(`^(?:[ \t]*(?:#.*|---.*|%.*)?\r?\n)*( *)`)
-)
-
-// foreign are forms of content that no kind has, by what to do.
-var foreign = []struct {
-	hint string
-	form *regexp.Regexp
-}{
-	{"it is PowerShell; copy the commands as cURL (bash)", regexp.MustCompile(
-		`(?m)^[^'"\n]*\b(Invoke-WebRequest|Invoke-RestMethod|iwr|irm) `)},
-	{"it is JavaScript (fetch); copy the requests as cURL (bash)", regexp.MustCompile(
-		`(?m)^(await |return )?fetch\(["']`)},
-	{"it is a W3C extended log without cs-method, cs-uri-stem and sc-status in #Fields",
-		regexp.MustCompile(`(?m)^#Fields: `)},
-	{"it is an environment of Postman; name the collection", regexp.MustCompile(
-		`"_postman_variable_scope"`)},
-	{"it is all data of Postman; export one collection as Collection v2.1", regexp.MustCompile(
-		`(?s)^\s*\{.*"collections"\s*:\s*\[.*"environments"\s*:`)},
-	{"it is an export of Insomnia; export it as HAR", regexp.MustCompile(
-		`"__export_format"|(?m)^type: collection\.insomnia\.rest`)},
-	{"it is a plan of JMeter; record its requests as HAR", regexp.MustCompile(
-		`<jmeterTestPlan`)},
-	{"it is AsyncAPI, which describes messages instead of requests", regexp.MustCompile(
-		`(?m)^[{ \t]*["']?asyncapi["']?[ \t]*:`)},
-	{"it is a log of JSON lines; write it in the combined format", regexp.MustCompile(
-		`^\{[^\n]*"(status|method|uri|request)"[^\n]*\}\s*\n\{`)},
-	{"it is an access log of another format; write it in the combined format", regexp.MustCompile(
-		`"(GET|HEAD|POST) [^"\n]+ HTTP/\d`)},
-}
-
-// recognise says what the content looks like; "": nothing that is known.
-func recognise(data []byte) string {
-	data = bytes.TrimSpace(data)
-	if bytes.HasPrefix(data, []byte("{")) {
-		var top struct {
-			OpenAPI, Swagger any
-			Log              *struct{ Entries json.RawMessage }
-			Item, Requests   json.RawMessage // of Postman, now and in version 1
-			Collection       *struct{ Item json.RawMessage }
-		}
-		if json.Unmarshal(data, &top) == nil {
-			switch {
-			case top.OpenAPI != nil || top.Swagger != nil:
-				return OpenAPI
-			case top.Log != nil && top.Log.Entries != nil:
-				return HAR
-			case top.Item != nil || top.Requests != nil,
-				top.Collection != nil && top.Collection.Item != nil:
-				return Postman
-			case isLog(data):
-				return Log
-			}
-			return ""
-		}
-	}
-	switch {
-	case isLog(data):
-		return Log
-	case isOpenAPI(data):
-		return OpenAPI
-	case curlLine.Match(data):
-		return Curl
-	}
-	return ""
-}
-
-// isOpenAPI says whether YAML has the version of a document among its outermost keys.
-func isOpenAPI(data []byte) bool {
-	indent := outermost.FindSubmatch(data)[1]
-	return slices.ContainsFunc(openKey.FindAllSubmatch(data, -1), func(m [][]byte) bool {
-		return bytes.Equal(m[1], indent)
-	})
 }
 
 // leave counts something that is left out for a reason.
@@ -391,12 +309,12 @@ func isField(name string) func(Field) bool {
 var otherScheme = regexp.MustCompile(`(?i)^(about|blob|data|file|javascript|mailto|urn):`)
 
 // place splits an address into its origin, its path with the query, and its user.
-func place(address string) (origin, path, user string, err error) {
-	if otherScheme.MatchString(address) {
+func place(text string) (origin, path, user string, err error) {
+	if otherScheme.MatchString(text) {
 		return "", "", "", errors.New("the URL is not http")
 	}
-	tail := address
-	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
+	tail := text
+	if scheme, after, ok := strings.Cut(text, "://"); ok && !strings.Contains(scheme, "/") {
 		scheme = strings.ToLower(scheme)
 		if scheme != "http" && scheme != "https" && !nul(scheme) {
 			return "", "", "", fmt.Errorf("%s is not http", scheme)
@@ -413,11 +331,11 @@ func place(address string) (origin, path, user string, err error) {
 			_, path, _, err := place("/" + strings.TrimPrefix(after[end:], "/"))
 			return "", path, user, err
 		}
-		u, err := url.Parse(scheme + "://" + host)
-		if err != nil || u.Hostname() == "" || u.Path != "" {
-			return "", "", "", fmt.Errorf("no host")
+		a, err := address.Parse(scheme+"://"+host, "http", "https")
+		if err != nil {
+			return "", "", "", err
 		}
-		origin, tail = scheme+"://"+authority(scheme+":", strings.ToLower(u.Host)), after[end:]
+		origin, tail = strings.ToLower(authority(scheme+":", a.Origin())), after[end:]
 	}
 	tail, _, _ = strings.Cut(tail, "#")
 	if !strings.HasPrefix(tail, "/") {
@@ -428,7 +346,7 @@ func place(address string) (origin, path, user string, err error) {
 
 // Local returns the origin and the path of an address; an address without a scheme is http.
 func Local(text string) (origin, path string, err error) {
-	if !strings.Contains(text, "://") {
+	if !schemed.MatchString(text) {
 		text = "http://" + text
 	}
 	u, err := address.Parse(text, "http", "https")

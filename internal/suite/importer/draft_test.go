@@ -297,4 +297,17 @@ func TestOrigin(t *testing.T) {
 			t.Errorf("%q: %v, %v", wants, d, err)
 		}
 	}
+	const same = "curl http://Bücher.test/1\ncurl http://b/2\ncurl http://b:80/3\n"
+	const punycode = "http://xn--bcher-kva.test"
+	for wants, origin := range map[string]string{punycode + ":80": punycode,
+		"http://b:80": "http://b"} {
+		d, err := Options{Origin: wants}.Read("f", []byte(same))
+		if err != nil || d.Origin != origin {
+			t.Errorf("%q: %+v, %v", wants, d, err)
+		}
+	}
+	origin, path, err := Local("127.0.0.1:8080/to?url=http://a")
+	if origin != "http://127.0.0.1:8080" || path != "/to?url=http://a" || err != nil {
+		t.Errorf("it is %s and %s, %v", origin, path, err)
+	}
 }

@@ -57,6 +57,14 @@ func (p *pair) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
+	var typed struct { // as recorders copy it from WebDriver BiDi
+		Type  scalar
+		Value json.RawMessage
+	}
+	if len(in.Value) > 0 && in.Value[0] == '{' && json.Unmarshal(in.Value, &typed) == nil &&
+		typed.Type == "string" {
+		in.Value = typed.Value
+	}
 	*p = pair{Name: in.Name, Key: in.Key, ID: in.ID, Disabled: in.Disabled == true,
 		ContentType: in.ContentType, file: in.FileName != "" || in.Type == "file",
 		valued: len(in.Value) > 0 && in.Value[0] != 'n'}
@@ -130,7 +138,7 @@ func (e *entry) raw() (r raw, why string) {
 	}
 	r.url, _, _ = strings.Cut(r.url, "#")
 	if len(q.QueryString) > 0 && !strings.Contains(r.url, "?") {
-		r.url += "?" + form(q.QueryString)
+		r.url += "?" + form(q.QueryString, formWord)
 	}
 	for _, f := range q.Headers {
 		r.headers = append(r.headers, Field{f.name(), string(f.Value)})
@@ -156,7 +164,7 @@ func (e *entry) raw() (r raw, why string) {
 		case !isForm.MatchString(r.kind):
 			return r, "its body is given in fields, but its type is not that of a form"
 		default:
-			r.body = form(p.Params)
+			e.fill(&r)
 		}
 		if p.Encoding == "base64" {
 			plain, err := base64.StdEncoding.DecodeString(r.body)
@@ -168,6 +176,38 @@ func (e *entry) raw() (r raw, why string) {
 		}
 	}
 	return r, ""
+}
+
+// fill makes the body of a form from its fields. Some recorders write them as they were sent, with
+// their escapes; the length of the body says so.
+func (e *entry) fill(r *raw) {
+	fields, size := e.Request.PostData.Params, e.size(*r)
+	r.body = form(fields, formWord)
+	sent := form(fields, func(s string) string { return s })
+	text := strings.TrimSuffix(sent, "=") // a body that is no form has become one name
+	switch size {
+	case len(r.body):
+	case len(sent):
+		r.body = sent
+	case len(text):
+		r.body = text
+	default:
+		if size > 0 {
+			r.differ("the body of a form is made of its fields, which were sent with other escapes")
+		}
+	}
+}
+
+// size is the length of the body that was sent; 0 or less: unknown.
+func (e *entry) size(r raw) int {
+	size, _ := strconv.Atoi(string(e.Request.BodySize)) // -1 is unknown
+	for _, f := range r.headers {
+		if strings.EqualFold(f.Name, "content-length") {
+			n, _ := strconv.Atoi(f.Value) // what is no number is no length
+			size = max(size, n)
+		}
+	}
+	return size
 }
 
 // isForm matches the media types of bodies that have fields. An archive may name none.
@@ -199,13 +239,7 @@ func (e *entry) unfit(r raw) string {
 	if e.Response != nil {
 		mime = string(e.Response.Content.MimeType)
 	}
-	size, _ := strconv.Atoi(string(e.Request.BodySize)) // -1 is unknown
-	for _, f := range r.headers {
-		if strings.EqualFold(f.Name, "content-length") {
-			n, _ := strconv.Atoi(f.Value) // what is no number is no length
-			size = max(size, n)
-		}
-	}
+	size := e.size(r)
 	switch {
 	case isStatic(r.url, mime):
 		return "static files"
@@ -245,11 +279,11 @@ func nul(texts ...string) bool {
 }
 
 // form returns the body of a form (WHATWG URL, application/x-www-form-urlencoded).
-func form(pairs []pair) string {
+func form(pairs []pair, escape func(string) string) string {
 	var out []string
 	for _, p := range pairs {
 		if !p.Disabled {
-			out = append(out, formWord(p.name())+"="+formWord(string(p.Value)))
+			out = append(out, escape(p.name())+"="+escape(string(p.Value)))
 		}
 	}
 	return strings.Join(out, "&")

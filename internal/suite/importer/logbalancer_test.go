@@ -26,6 +26,8 @@ const (
 		"cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query\n" +
 		"2019-12-04\t21:02:31\tLAX1\t392\t192.0.2.100\tGET\td111111abcdef8.cloudfront.net\t" +
 		"/index.html\t200\t-\tMozilla/5.0%20(Windows%20NT%2010.0)\ta=%20b\n" +
+		"2019-12-04\t21:02:31\tLAX1\t392\t192.0.2.100\tGET\td111111abcdef8.cloudfront.net\t" +
+		"/my%2520file\t200\t-\tM\ta=%252Fb%2525\n" +
 		"2019-12-04\t21:02:31\tLAX1\t0\t192.0.2.100\tGET\td111111abcdef8.cloudfront.net\t" +
 		"/slow\t000\t-\tM\t-\n"
 	albRest = ` "curl/7.46.0" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 ` +
@@ -81,7 +83,8 @@ func TestLogsOfLoadBalancers(t *testing.T) {
 		"- 1: lines with more or fewer values than #Fields\n"+
 		"- 1: lines whose time is not a valid date\n"+
 		"~ 1: a + in a path, which IIS also writes for a space, is sent as +")
-	check(cloudFrontLog, "GET /index.html?a=%20b 1×200\n- 1: it was given up before an answer")
+	check(cloudFrontLog, "GET /index.html?a=%20b 1×200\nGET /my%20file?a=%2Fb%25 1×200\n"+
+		"- 1: it was given up before an answer")
 	check(albLog, "GET / 2×200\nGET /a?b=%22c 1×200\n"+
 		"- 1: requests that switched to another protocol (101)\n"+
 		"- 1: requests whose response was an error (4xx, 5xx)\n"+

@@ -71,6 +71,10 @@ func (e *extendedLog) read(l string) (out logged, why string) {
 	if query := value("cs-uri-query"); query != "" && !strings.Contains(out.target, "?") {
 		out.target += "?" + query
 	}
+	if slices.Contains(e.columns, "x-edge-location") {
+		// CloudFront escapes what the client sent, also the percent signs of its escapes.
+		out.target = strings.ReplaceAll(out.target, "%25", "%")
+	}
 	date := value("date")
 	if date == "" {
 		date = e.date

@@ -31,12 +31,17 @@ type textFormat struct {
 // quoted is a quoted request with escapes of Apache, nginx, Envoy and AWS.
 const quoted = `"(?P<request>(?:[^"\\]|\\.)*)"`
 
+// inBrackets is the time of the common format, perhaps with a fraction of a second.
+const inBrackets = `\[(?P<time>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?:[.,]\d+)? [+-]\d{4})\] +`
+
 var textFormats = []textFormat{
 	// The common or the combined format, as Apache and nginx write it
 	// (https://httpd.apache.org/docs/current/logs.html#accesslog).
-	{regexp.MustCompile(`^\S+ +\S+ +.*?` +
-		`\[(?P<time>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
-		quoted + ` (?P<status>\d{3})(?:\s|$)`), commonTime, unescaped},
+	{regexp.MustCompile(`^.*?` + inBrackets + quoted + ` "?(?P<status>\d{3})"?(?:\s|$)`),
+		commonTime, unescaped},
+	// The same with the status before the request.
+	{regexp.MustCompile(`^.*?` + inBrackets + `(?P<status>\d{3}) +` + quoted + `(?:\s|$)`),
+		commonTime, unescaped},
 	// Envoy's default format
 	// (https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage).
 	{regexp.MustCompile(`^\[(?P<time>\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d))\] ` +
@@ -95,7 +100,7 @@ func (r *logReader) read(l []byte) (out logged, why string) {
 		}
 		return r.read([]byte(line.Log))
 	case len(l) > 0 && l[0] == '{':
-		return jsonLine(l)
+		return jsonLine(l, "")
 	}
 	for _, f := range textFormats {
 		if m := f.line.FindSubmatch(l); m != nil {
@@ -106,6 +111,9 @@ func (r *logReader) read(l []byte) (out logged, why string) {
 				return ""
 			})
 		}
+	}
+	if begin := bytes.IndexByte(l, '{'); begin > 0 {
+		return jsonLine(l[begin:], string(l[:begin]))
 	}
 	return out, otherFormat
 }
@@ -155,23 +163,35 @@ func (l logged) request(text string) (logged, string) {
 	return l, ""
 }
 
-// Names of fields in JSON logs whose values are a whole request: those of Caddy, Envoy, Traefik and
-// the variables of nginx. Its $uri is not among them, because it lacks the query.
+// Names of fields in JSON logs whose values are a whole request: those of Caddy, Envoy, Traefik,
+// pino and Google's load balancers, and the variables of nginx. Its $uri is not among them, because
+// it lacks the query.
 var (
-	methodNames = []string{"request_method", "method", "RequestMethod"}
-	targetNames = []string{"request_uri", "path", "RequestPath"}
-	statusNames = []string{"status", "response_code", "DownstreamStatus"}
-	queryNames  = []string{"query_string", "query", "args"}
-	hostNames   = []string{"http_host", "RequestHost", "authority", ":authority"}
-	timeNames   = []string{"ts", "time_iso8601", "time_local", "start_time", "StartUTC",
+	methodNames = []string{"request_method", "method", "RequestMethod", "request.method",
+		"req.method", "httpRequest.requestMethod"}
+	targetNames = []string{"request_uri", "path", "RequestPath", "request.uri", "req.url",
+		"httpRequest.requestUrl"}
+	statusNames = []string{"status", "response_code", "DownstreamStatus", "res.statusCode",
+		"httpRequest.status"}
+	queryNames = []string{"query_string", "query", "args"}
+	hostNames  = []string{"http_host", "RequestHost", "authority", ":authority", "request.host"}
+	timeNames  = []string{"ts", "time_iso8601", "time_local", "start_time", "StartUTC",
 		"@timestamp", "timestamp", "msec", "time"}
 )
 
-// jsonLine reads a line of a JSON log.
-func jsonLine(l []byte) (out logged, why string) {
+// jsonLine reads a line of a JSON log. What stands before the object, such as the name of a
+// container, may begin with the time that the object lacks.
+func jsonLine(l []byte, before string) (out logged, why string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(l, &fields) != nil {
 		return out, otherFormat
+	}
+	for _, outer := range []string{"request", "req", "res", "httpRequest"} {
+		var inner map[string]json.RawMessage
+		_ = json.Unmarshal(fields[outer], &inner) // anything else has no fields
+		for name, value := range inner {
+			fields[outer+"."+name] = value
+		}
 	}
 	first := func(names []string) string {
 		for _, name := range names {
@@ -186,13 +206,9 @@ func jsonLine(l []byte) (out logged, why string) {
 		return out, otherFormat
 	}
 	out.host = strings.ToLower(first(hostNames))
-	var request struct{ Method, Host, URI string }
 	var text string
 	if json.Unmarshal(fields["request"], &text) == nil { // the request line
 		out, why = out.request(text)
-	} else if json.Unmarshal(fields["request"], &request) == nil { // Caddy
-		out.method, out.target = request.Method, request.URI
-		out.host = strings.ToLower(request.Host)
 	} else {
 		out.method, out.target = first(methodNames), first(targetNames)
 		query := strings.TrimPrefix(first(queryNames), "?")
@@ -209,17 +225,21 @@ func jsonLine(l []byte) (out logged, why string) {
 	case out.method == "" || out.target == "":
 		return out, otherFormat
 	}
-	var known bool
-	if out.arrived, known = moment(first(timeNames)); !known || !isEpoch(out.arrived) {
-		return out, "lines whose time is not a valid date"
+	words := strings.Fields(before)
+	for _, text := range []string{first(timeNames), strings.Join(words[:min(len(words), 2)], " "),
+		strings.Join(words[:min(len(words), 1)], " ")} {
+		if date, known := moment(text); known && isEpoch(date) {
+			out.arrived = date
+			return out.ofPath(), ""
+		}
 	}
-	return out, ""
+	return out, "lines whose time is not a valid date"
 }
 
 // isEpoch reports whether a time can be counted in ns since 1970.
 func isEpoch(date time.Time) bool { return date.Year() >= 1970 && date.Year() < 2262 }
 
-// moment reads a time as logs write it: a date, or seconds since 1970.
+// moment reads a time as logs write it: a date, or seconds or milliseconds since 1970.
 func moment(text string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339Nano, commonTime, "2006/01/02 15:04:05",
 		"2006-01-02T15:04:05.999999999Z0700"} {
@@ -231,8 +251,12 @@ func moment(text string) (time.Time, bool) {
 	seconds, err := strconv.ParseInt(integer, 10, 64)
 	const digits = 9
 	ns, failed := strconv.ParseInt((fraction + strings.Repeat("0", digits))[:digits], 10, 64)
-	if err != nil || failed != nil || seconds < 0 || seconds > 1<<33 {
+	const latest = 1 << 33 // in seconds
+	switch {
+	case err != nil || failed != nil || seconds < 0 || seconds > latest*1000:
 		return time.Time{}, false
+	case seconds > latest:
+		return time.UnixMilli(seconds), true
 	}
 	return time.Unix(seconds, ns), true
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -119,12 +120,16 @@ var unasked = []struct{ method, why string }{
 // operations lists those of the document. What only reads comes first: it may be sent as often as
 // one likes.
 func (d *Draft) operations(o *openAPI) (out []operation) {
-	items := o.tree(o.root["paths"])
+	items := map[string]tree{}
+	for p, value := range o.tree(o.root["paths"]) {
+		if !strings.HasPrefix(p, "x-") {
+			items[p] = o.item(value)
+		}
+	}
 	paths := slices.Sorted(maps.Keys(items))
-	paths = slices.DeleteFunc(paths, func(p string) bool { return strings.HasPrefix(p, "x-") })
 	visit := func(method string, do func(p string, item, op tree)) {
 		for _, p := range paths {
-			item := o.tree(items[p])
+			item := items[p]
 			op := o.tree(item[method])
 			if op == nil {
 				continue
@@ -153,11 +158,11 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 		visit(r.method, func(string, tree, tree) { d.leave(r.why) })
 	}
 	for _, p := range paths {
-		if more := o.tree(o.tree(items[p])["additionalOperations"]); len(more) > 0 {
+		if more := o.tree(items[p]["additionalOperations"]); len(more) > 0 {
 			d.Found += len(more)
 			d.leaveAll("a method that suites do not have", len(more))
 		}
-		if item, is := items[p].(tree); is && o.tree(item) == nil {
+		if items[p]["$ref"] != nil {
 			d.Found++
 			d.leave("a path whose operations are in another file; bundle the document into one " +
 				"file first")
@@ -191,6 +196,35 @@ func (o *openAPI) tree(value any) tree {
 		value = o.target(ref)
 	}
 	return nil
+}
+
+// item is a path item: what stands beside its reference, and what the reference leads to. A
+// reference that leads to nothing stays in it.
+func (o *openAPI) item(value any) tree {
+	out := tree{}
+	for range depthMax {
+		t, _ := value.(tree)
+		delete(out, "$ref")
+		for key, v := range t {
+			if slices.Contains(methods, key) {
+				key = strings.ToLower(key)
+			}
+			switch _, known := out[key]; {
+			case key == "parameters": // those of the reference come first: others replace them
+				out[key] = slices.Concat(o.list(v), o.list(out[key]))
+			case !known:
+				out[key] = v
+			}
+		}
+		ref, is := t["$ref"].(string)
+		if !is {
+			break
+		}
+		if value = o.target(ref); value == nil {
+			break
+		}
+	}
+	return out
 }
 
 // target is what a reference leads to (RFC 6901); nil: nothing that can be read.
@@ -247,20 +281,26 @@ func (o *openAPI) load(name string) any {
 	}
 	o.length += len(data)
 	if t, err := document(name, data); err == nil {
-		from(name, t)
+		from(name, t, map[uintptr]bool{})
 		o.loaded[name] = t
 	}
 	return o.loaded[name]
 }
 
-// from puts the name of its file into each reference below a value.
-func from(name string, value any) {
+// from puts the name of its file into each reference below a value, once: a mapping that YAML's
+// aliases repeat is one.
+func from(name string, value any, done map[uintptr]bool) {
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
-			from(name, item)
+			from(name, item, done)
 		}
 	case tree:
+		place := reflect.ValueOf(v).Pointer()
+		if done[place] {
+			return
+		}
+		done[place] = true
 		if ref, is := v["$ref"].(string); is && !strings.Contains(ref, "://") {
 			file, pointer, _ := strings.Cut(ref, "#")
 			v["$ref"] = cmp.Or(file, path.Base(name)) + "#" + pointer
@@ -269,7 +309,7 @@ func from(name string, value any) {
 			}
 		}
 		for _, item := range v {
-			from(name, item)
+			from(name, item, done)
 		}
 	}
 }

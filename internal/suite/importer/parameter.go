@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"prony.example/internal/base/strictyaml"
 )
 
 // parameters are those of an operation and of its path, which it may replace.
@@ -48,7 +50,7 @@ func (o *openAPI) lost(item, op tree) (out []string) {
 // parameter puts a parameter into the operation.
 func (d *Draft) parameter(o *openAPI, c *operation, p tree) {
 	name, in := plain(p["name"]), plain(p["in"])
-	required := p["required"] == true || in == "path"
+	required := isTrue(p["required"]) || in == "path"
 	if nul(name) || o.second && (in == "body" || in == "formData") {
 		return
 	}
@@ -96,14 +98,12 @@ func (o *openAPI) value(p tree) (v any, ok bool) {
 		break // there is one
 	}
 	if len(content) == 0 {
-		if v, ok = o.example(p); !ok {
-			schema := p["schema"]
-			if o.second {
-				schema = any(p) // which describes its value itself
-			}
-			if v, ok = p["x-example"]; !ok {
-				v, ok = o.sampled(schema)
-			}
+		schema := p["schema"]
+		if o.second {
+			schema = any(p) // which describes its value itself
+		}
+		if v, ok = o.example(p, schema); !ok {
+			v, ok = o.sampled(schema)
 		}
 	}
 	switch t := v.(type) {
@@ -156,10 +156,10 @@ func (o *openAPI) format(p tree, in string) format {
 		kind := plain(p["collectionFormat"])
 		f.style, f.explode = cmp.Or(collections[kind], f.style), kind == "multi"
 	}
-	if explode, is := p["explode"].(bool); is {
-		f.explode = explode
+	if explode, is := p["explode"]; is {
+		f.explode = isTrue(explode)
 	}
-	if p["allowReserved"] == true && in == "query" {
+	if isTrue(p["allowReserved"]) && in == "query" {
 		f.escape = func(s string) string { return around(s, reserve) }
 	}
 	return f
@@ -330,7 +330,12 @@ func (o *openAPI) body(node tree, r *raw) (missing string) {
 	for _, kind := range kinds {
 		media := o.tree(content[kind])
 		v, ok := o.media(media)
-		text, isText := v.(string)
+		_, isText := v.(string)
+		switch v.(type) {
+		case json.Number, bool, strictyaml.Spelling:
+			isText = true
+		}
+		text := plain(v)
 		odd = odd && !ok && rank(kind) == 2
 		switch {
 		case !ok || nul(plain(v)):
@@ -355,7 +360,7 @@ func (o *openAPI) body(node tree, r *raw) (missing string) {
 			return ""
 		}
 	}
-	if node["required"] != true && len(content) == 0 {
+	if !isTrue(node["required"]) && len(content) == 0 {
 		return ""
 	}
 	if odd || len(kinds) == 1 && rank(kinds[0]) == 2 {
@@ -413,8 +418,10 @@ func (o *openAPI) parts(media, fields tree, r *raw) (body, kind string) {
 			continue
 		}
 		items, is := fields[name].([]any)
-		if !is {
+		if kind := plain(o.tree(encoding[name])["collectionFormat"]); !is {
 			items = []any{fields[name]}
+		} else if o.second && (kind == "" || kind == "csv") {
+			items = []any{formats["header"].parts("", ",", items)} // with commas
 		}
 		for _, v := range items {
 			p := part{name: name, value: plain(v)}
@@ -424,6 +431,9 @@ func (o *openAPI) parts(media, fields tree, r *raw) (body, kind string) {
 			}
 			if media := plain(o.tree(encoding[name])["contentType"]); media != "" {
 				p.kind, _, _ = strings.Cut(media, ",")
+			}
+			if ofJSON.MatchString(p.kind) {
+				p.value = o.jsonText(tree{"schema": properties[name]}, v)
 			}
 			out = append(out, p)
 		}
@@ -468,17 +478,21 @@ func (o *openAPI) bodyOf2(item, op tree, r *raw) tree {
 			}
 			content := tree{}
 			for _, kind := range kinds {
-				content[kind] = tree{"schema": p["schema"]}
+				media := tree{"schema": p["schema"]}
+				if v, ok := o.exampleOf2(p, kind); ok {
+					media["example"] = v
+				}
+				content[kind] = media
 			}
 			return tree{"content": content, "required": p["required"]}
 		case "formData":
-			if p["type"] == "file" && p["required"] != true {
+			if p["type"] == "file" && !isTrue(p["required"]) {
 				r.differ("a file of a form that is not required is not sent")
 				continue
 			}
 			properties[name], encoding[name] = p, p
 			file = file || p["type"] == "file"
-			if p["required"] == true {
+			if isTrue(p["required"]) {
 				required = append(required, name)
 			}
 		}
@@ -494,6 +508,21 @@ func (o *openAPI) bodyOf2(item, op tree, r *raw) tree {
 	return tree{"content": tree{kind: tree{"schema": schema, "encoding": encoding}},
 		"required": len(required) > 0}
 }
+
+// exampleOf2 is the one of a body of version 2, which has no word for it: springfox and swagger-ui
+// have x-examples by media type or by name, dredd has x-example.
+func (o *openAPI) exampleOf2(p tree, kind string) (any, bool) {
+	named := o.tree(p["x-examples"])
+	for _, key := range append([]string{kind, "default"}, slices.Sorted(maps.Keys(named))...) {
+		if v, ok := named[key]; ok && (key == kind || !strings.Contains(key, "/")) {
+			return v, true
+		}
+	}
+	return o.example(p, p["schema"])
+}
+
+// isTrue reports whether a document says yes, as true or True.
+func isTrue(v any) bool { return plain(v) == "true" }
 
 // plain is a value as a text: texts as they are, everything else as JSON.
 func plain(v any) string {

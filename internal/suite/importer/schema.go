@@ -6,25 +6,31 @@ import (
 	"path"
 	"slices"
 	"strconv"
+
+	"prony.example/internal/base/strictyaml"
 )
 
-// example is what stands beside a schema.
-func (o *openAPI) example(node tree) (any, bool) {
+// example is what stands beside a schema, in the type that the schema has.
+func (o *openAPI) example(node tree, schema any) (any, bool) {
 	if v, ok := node["example"]; ok {
-		return v, true
+		return o.written(o.tree(schema), v, 0, true), true
 	}
 	all := o.tree(node["examples"])
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if v, ok := o.tree(all[name])["value"]; ok {
-			return v, true
+			return o.written(o.tree(schema), v, 0, true), true
 		}
 	}
-	return nil, false
+	if list := o.list(node["examples"]); len(list) > 0 { // as in a schema
+		return o.written(o.tree(schema), list[0], 0, true), true
+	}
+	v, ok := node["x-example"]
+	return o.written(o.tree(schema), v, 0, true), ok
 }
 
 // media is the value of a media type: its own example, or what its schema names.
 func (o *openAPI) media(node tree) (any, bool) {
-	if v, ok := o.example(node); ok {
+	if v, ok := o.example(node, node["schema"]); ok {
 		return v, true
 	}
 	return o.sampled(node["schema"])
@@ -104,7 +110,7 @@ func (o *openAPI) compose(schema any, depth int, c *composed, first bool) {
 		v, ok = stated(s)
 	}
 	if ok {
-		c.take(o.written(s, v, depth))
+		c.take(o.written(s, v, depth, false))
 		if _, is := v.(tree); first || !is {
 			return
 		}
@@ -127,6 +133,11 @@ func (o *openAPI) compose(schema any, depth int, c *composed, first bool) {
 		}
 	}
 	o.properties(s, depth, c)
+	if _, is := named["$ref"].(string); is && len(named) > 1 { // OpenAPI 3.1: a part, too
+		siblings := maps.Clone(named)
+		delete(siblings, "$ref")
+		o.compose(siblings, depth+1, c, false)
+	}
 }
 
 // take adds a value.
@@ -216,7 +227,7 @@ const composedMax = 4
 func (o *openAPI) readOnly(schema any, depth int) bool {
 	named, _ := schema.(tree)
 	s := o.tree(schema)
-	if named["readOnly"] == true || s["readOnly"] == true {
+	if isTrue(named["readOnly"]) || isTrue(s["readOnly"]) {
 		return true
 	}
 	parts, _ := s["allOf"].([]any)
@@ -225,9 +236,9 @@ func (o *openAPI) readOnly(schema any, depth int) bool {
 	})
 }
 
-// written is a value of a schema without what only answers have. A number or a boolean of a schema
-// for texts is a text, as in {type: string, example: 1.10}.
-func (o *openAPI) written(s tree, v any, depth int) any {
+// written is a value of a schema; unless it is complete, without what only answers have. A number
+// or a boolean of a schema for texts is a text, as in {type: string, example: 1.10}.
+func (o *openAPI) written(s tree, v any, depth int, complete bool) any {
 	if depth > depthMax {
 		return v
 	}
@@ -236,38 +247,49 @@ func (o *openAPI) written(s tree, v any, depth int) any {
 		items := o.tree(s["items"])
 		out := slices.Clone(v)
 		for i := range out {
-			out[i] = o.written(items, out[i], depth+1)
+			out[i] = o.written(items, out[i], depth+1, complete)
 		}
 		return out
 	case tree:
 		out := any(maps.Clone(v))
 		all := o.tree(s["properties"])
 		for name, value := range v {
-			if p, ok := all[name]; ok && o.readOnly(p, 0) {
+			if p, ok := all[name]; ok && !complete && o.readOnly(p, 0) {
 				delete(out.(tree), name)
 			} else if ok {
-				out.(tree)[name] = o.written(o.tree(p), value, depth+1)
+				out.(tree)[name] = o.written(o.tree(p), value, depth+1, complete)
 			}
 		}
 		parts, _ := s["allOf"].([]any)
 		for _, part := range parts[:min(len(parts), composedMax)] {
-			out = o.written(o.tree(part), out, depth+1)
+			out = o.written(o.tree(part), out, depth+1, complete)
 		}
 		return out
+	case strictyaml.Spelling:
+		if o.isText(s, depth) {
+			return v.Text
+		}
 	case json.Number, bool:
-		kinds := append(o.texts(s["type"]), plain(s["type"]))
-		if slices.Contains(kinds, "string") && !slices.ContainsFunc(kinds, func(kind string) bool {
-			return kind == "number" || kind == "integer" || kind == "boolean"
-		}) {
+		if o.isText(s, depth) {
 			return plain(v)
 		}
 	}
 	return v
 }
 
+// isText reports whether a schema describes texts, and neither numbers nor booleans.
+func (o *openAPI) isText(s tree, depth int) bool {
+	kinds := append(o.texts(s["type"]), plain(s["type"]))
+	parts := o.list(s["allOf"])
+	return slices.Contains(kinds, "string") && !slices.ContainsFunc(kinds, func(kind string) bool {
+		return kind == "number" || kind == "integer" || kind == "boolean"
+	}) || depth < depthMax && slices.ContainsFunc(parts[:min(len(parts), composedMax)],
+		func(part any) bool { return o.isText(o.tree(part), depth+1) })
+}
+
 // stated is a value that stands in a schema itself.
 func stated(s tree) (any, bool) {
-	for _, key := range []string{"example", "const", "default"} {
+	for _, key := range []string{"example", "x-example", "const", "default"} {
 		if v, ok := s[key]; ok {
 			return v, true
 		}

@@ -83,6 +83,40 @@ paths: {/a: {post: {consumes: [`+consumes+`], parameters: [{name: a, in: formDat
 	check(both, ", required: true", lost)
 }
 
+// Lists of forms of version 2 are one text, unless they say otherwise.
+func TestListsOfVersion2(t *testing.T) {
+	check := func(list, want string) {
+		t.Helper()
+		checkTold(t, Options{}, `swagger: "2.0"
+paths: {/a: {post: {consumes: [multipart/form-data], parameters: [{name: l, in: formData,
+  type: array, items: {type: string}, default: [a, b c]`+list+`}], `+ok+`}}}
+`, "POST /a "+want)
+	}
+	check("", formOf("l", "a,b c"))
+	check(", collectionFormat: csv", formOf("l", "a,b c"))
+	check(", collectionFormat: multi", formOf("l", "a", "l", "b c"))
+}
+
+// Version 2 has no examples of parameters and bodies; tools agreed on words of their own.
+func TestExamplesOfVersion2(t *testing.T) {
+	check := func(parameter, want string) {
+		t.Helper()
+		checkTold(t, Options{}, `swagger: "2.0"
+paths: {/a: {post: {consumes: [application/json], parameters: [{`+parameter+`}], `+ok+`}}}
+`, "POST /a"+want)
+	}
+	const body = `name: b, in: body, required: true, schema: {type: object}, `
+	const sent = ` [{"a":1.50}] application/json`
+	check(body+`x-examples: {application/json: {a: 1.50}, text/a: 3}`, sent)
+	check(body+`x-examples: {application/json: '{"a":1.50}'}`, sent)
+	check(body+`x-examples: {A: {b: 2}, default: {a: 1.50}}`, sent)
+	check(body+`x-examples: {text/a: 3, A: {a: 1.50}}`, sent)
+	check(body+`x-example: {a: 1.50}`, sent)
+	check(`name: b, in: formData, required: true, type: string, x-example: 0x1F`,
+		" [b=0x1F] application/x-www-form-urlencoded")
+	check(`name: b, in: query, type: string, x-example: 0x1F`, "?b=0x1F")
+}
+
 // The case of a media type has no meaning, but that of a boundary has.
 func TestBoundaries(t *testing.T) {
 	check := drafted(t, Curl)
@@ -113,7 +147,8 @@ func TestHARWithPartOfTheBody(t *testing.T) {
 	check(`"bodySize": -1, "postData": {"mimeType": "text/plain", "text": "ü"}`,
 		"POST /a [ü] text/plain", "GET /ok")
 	check(`"bodySize": 9, "postData": {"params": [{"name": "a", "value": "b"}]}`,
-		"POST /a [a=b] ", "GET /ok", "~1: a body without a Content-Type is sent with text/plain")
+		"POST /a [a=b] ", "GET /ok", "~1: the body of a form is made of its fields, which were "+
+			"sent with other escapes", "~1: a body without a Content-Type is sent with text/plain")
 	const lost = "-1: its body or its header fields have U+FFFD, which files have in place of " +
 		"bytes that are not text"
 	check(`"postData": {"mimeType": "text/plain", "text": "a\ud800"}`, "GET /ok", lost)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -28,6 +29,9 @@ func (d *Draft) finish(r raw) Request {
 	status := r.expected()
 	for _, note := range r.changes {
 		d.change(note, r.count)
+	}
+	if loneSign.MatchString(r.url) {
+		d.change("a % that begins no escape is sent as %25", r.count)
 	}
 	out := Request{Method: r.method, Path: d.text(pathOf(r.url)), Body: d.text(r.body),
 		Weight: r.count, Status: status, Note: r.note,
@@ -84,18 +88,21 @@ func around(s string, change func(string) string) string {
 	return b.String()
 }
 
+// loneSign is a percent sign that begins no escape.
+var loneSign = regexp.MustCompile(`%([^0-9A-Fa-f]|[0-9A-Fa-f]?$|[0-9A-Fa-f][^0-9A-Fa-f])`)
+
+// odd are escapes, and characters that a suite's path cannot contain.
+var odd = regexp.MustCompile(`%[0-9A-Fa-f]{2}|%|[^!-~]|[{}#"<>\\^|` + "`]")
+
 // pathOf escapes characters that a suite's path cannot contain, and leaves holes as they are.
 func pathOf(path string) string {
 	return around(path, func(s string) string {
-		var b strings.Builder
-		for _, c := range []byte(s) {
-			if c <= ' ' || c >= 0x7f || strings.IndexByte(`{}#"<>\^|`+"`", c) >= 0 {
-				fmt.Fprintf(&b, "%%%02X", c)
-			} else {
-				b.WriteByte(c)
+		return odd.ReplaceAllStringFunc(s, func(m string) string {
+			if len(m) > 1 && m[0] == '%' {
+				return m
 			}
-		}
-		return b.String()
+			return url.PathEscape(m)
+		})
 	})
 }
 

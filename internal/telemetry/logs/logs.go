@@ -160,7 +160,7 @@ func ReadFiles(dir string, f Filter, keep func(trial string) bool) (out []Line, 
 // readFile passes the lines of a file to use until use returns false. It holds only the displayed
 // part of a long line in memory.
 func readFile(path string, use func(number int, text string) bool) error {
-	file, err := files.Open(path)
+	file, err := files.Plain(path)
 	if err != nil {
 		return err
 	}

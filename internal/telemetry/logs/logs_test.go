@@ -46,4 +46,12 @@ func TestReadFiles(t *testing.T) {
 	check("b1-01-a.log:1 one 3", Filter{Limit: 1}, nil)
 	check("b1-01-a.log:1 one 3, b1-01-a.log:2 two a 7", Filter{},
 		func(trial string) bool { return trial == "b1-01-a" })
+	// A service may have put a link into the folder.
+	if err := os.Symlink(filepath.Join(dir, "other.txt"),
+		filepath.Join(dir, "b1-03-c.log")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadFiles(dir, Filter{Trial: "b1-03-c"}, nil); err == nil {
+		t.Errorf("through a link: %v", got)
+	}
 }

@@ -136,6 +136,8 @@ type World interface {
 	// Docker runs Docker's client. Reach returns an error if nothing listens at an address.
 	Docker(ctx context.Context, out, talk io.Writer, args []string) error
 	Reach(ctx context.Context, addr string) error
+	// Idle returns what idle cores do while Measure runs: one of record.Provenance.Idle's values.
+	Idle(record.Provenance) string
 	// Examine grades the host.
 	Examine(context.Context, doctor.Options) record.Grading
 	// Fetch downloads an agent.

@@ -196,6 +196,9 @@ func (r *run) head(ctx context.Context) {
 	prov := record.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
 		SuiteHash: s.Hash, PlanHash: p.Hash, Commit: place.commit, Dirty: place.dirty}
 	host.Describe(&prov)
+	if s.Idle != suite.IdleHalts {
+		prov.Idle = r.World.Idle(prov)
+	}
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
 
@@ -374,6 +377,7 @@ func (r *run) unlike(rec *record.Record) string {
 		{"the number of cores", was.Cores, is.Cores},
 		{"the memory", was.MemoryBytes, is.MemoryBytes},
 		{"the governor", was.Governor, is.Governor},
+		{"what idle cores do", was.Idle, is.Idle},
 	} {
 		if fmt.Sprint(same.was) != fmt.Sprint(same.is) {
 			return same.subject

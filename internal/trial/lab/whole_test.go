@@ -37,6 +37,7 @@ type simulated struct {
 	ends  string            // a service that ends at once
 	grade record.Grading    // of the host; zero: fit
 	hash  string            // of all artifacts
+	idle  string            // what idle cores do
 	has   []string          // launchers of containers and foreign load generators
 	after int               // the user interrupts the run after this number of trials; 0: never
 
@@ -78,6 +79,8 @@ func (w simulated) Image(ctx context.Context, b *service.Builder,
 	built.Images, built.Front = map[string]string{"": "image:0"}, "image:0"
 	return built, err
 }
+
+func (w simulated) Idle(record.Provenance) string { return w.idle }
 
 func (w simulated) Examine(context.Context, doctor.Options) record.Grading {
 	if w.grade.Grade == "" {
@@ -334,9 +337,14 @@ func TestVisit(t *testing.T) {
 // TestResume continues an interrupted run, unless something has changed since.
 func TestResume(t *testing.T) {
 	wish := wholeWish(t, wholeSuite, "a", "b")
-	first := simulated{after: 1}.run(t, wish)
-	if first.err == nil || len(first.records) != 1 || !strings.HasSuffix(first.err.Error(),
-		"interrupted after 1 of 2 trials; continue with prony run --resume "+first.dir) {
+	polls := simulated{idle: record.IdlePolls}
+	stopped := polls
+	stopped.after = 1
+	first := stopped.run(t, wish)
+	if first.err == nil || len(first.records) != 1 ||
+		first.records[0].Provenance.Idle != record.IdlePolls ||
+		!strings.HasSuffix(first.err.Error(),
+			"interrupted after 1 of 2 trials; continue with prony run --resume "+first.dir) {
 		t.Fatalf("%d records, error %v", len(first.records), first.err)
 	}
 	wish.Resume = first.dir
@@ -350,19 +358,34 @@ func TestResume(t *testing.T) {
 		}
 	}
 	same := func(*Wish) {}
-	refuse(simulated{}, func(w *Wish) { w.Override.Seed = new(uint64) },
+	refuse(polls, func(w *Wish) { w.Override.Idle = suite.IdleHalts },
 		"have changed, so the trials would differ; start a new run with ")
-	refuse(simulated{}, func(w *Wish) { w.Version = "v2" }, "prony's version differs from that of "+
+	refuse(polls, func(w *Wish) { w.Override.Seed = new(uint64) },
+		"have changed, so the trials would differ; start a new run with ")
+	refuse(polls, func(w *Wish) { w.Version = "v2" }, "prony's version differs from that of "+
 		"trial "+first.records[0].Trial+"; start a new run")
-	refuse(simulated{hash: "1"}, same, "the artifact of "+first.records[0].Target.Name+" differs")
-	second := simulated{}.run(t, wish)
+	rebuilt := polls
+	rebuilt.hash = "1"
+	refuse(rebuilt, same, "the artifact of "+first.records[0].Target.Name+" differs")
+	refuse(simulated{}, same, "what idle cores do differs")
+	second := polls.run(t, wish)
 	if second.err != nil || len(second.records) != 2 || second.dir != first.dir ||
 		len(second.head.Resumed) != 1 || second.head.Resumed[0].Trials != 1 ||
 		!slices.Contains(second.lines, "1 of 2 trials are complete: the others run now") {
 		t.Errorf("%d records, %+v, said %q, error %v", len(second.records), second.head,
 			second.lines, second.err)
 	}
-	refuse(simulated{}, same, "each of its 2 trials already has a record")
+	refuse(polls, same, "each of its 2 trials already has a record")
+}
+
+// The user's choice of halting cores prevails over what the machine permits.
+func TestIdleCoresHalt(t *testing.T) {
+	wish := wholeWish(t, wholeSuite, "a")
+	wish.Override.Idle = suite.IdleHalts
+	got := simulated{idle: record.IdlePolls}.run(t, wish)
+	if got.err != nil || len(got.records) == 0 || got.records[0].Provenance.Idle != "" {
+		t.Errorf("%d records, %v", len(got.records), got.err)
+	}
 }
 
 // A run leaves out the launchers and load generators that do not work here.

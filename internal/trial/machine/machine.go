@@ -166,6 +166,9 @@ func (World) Reach(ctx context.Context, addr string) error {
 	return conn.Close()
 }
 
+// Idle implements lab.World.
+func (World) Idle(p record.Provenance) string { return host.Idle(p) }
+
 // Examine implements lab.World.
 func (World) Examine(ctx context.Context, o doctor.Options) record.Grading {
 	return doctor.Examine(ctx, o)
@@ -289,6 +292,13 @@ func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, core
 	}
 	// Give this process its cores back for the report.
 	defer host.Confine(cores) //nolint:errcheck // these cores were allowed before
+	if e.Prov.Idle == record.IdlePolls {
+		release, err := host.PollIdle()
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
+	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/observe/host"
 	"prony.example/load/engine/socket"
 	"prony.example/record"
@@ -17,7 +19,8 @@ import (
 
 // attached treats a service that runs already as a launched one. It starts, limits and stops
 // nothing: the service runs as its owner configured it, and the record says so. Its processes are
-// those that listen on its port; processes of another machine are not visible.
+// those that listen at its address, and their children; processes of another machine are not
+// visible.
 type attached struct{ address netip.AddrPort }
 
 // Listen implements launch.Launcher.
@@ -33,9 +36,10 @@ func (l attached) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.address.String())
 	if err != nil && p.near { // a service of HTTP/3 may have only a UDP port
-		p.pids = host.Listening("udp", int(l.address.Port()))
+		p.pids = host.Listening("udp", l.address)
 	}
 	if len(p.pids) > 0 {
+		p.pids = slices.DeleteFunc(p.pids, forwards)
 		return p, nil
 	}
 	if err != nil {
@@ -48,14 +52,24 @@ func (l attached) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 		return nil, err
 	}
 	if p.near {
-		p.pids = host.Listening("tcp", int(l.address.Port()))
+		p.pids = host.Listening("tcp", l.address)
 	}
 	if p.near && len(p.pids) == 0 {
 		return nil, errors.New("attach to a running service: no process visible to this user " +
 			"listens at " + l.address.String() + "; run Prony as the service's " +
 			"user, or as root")
 	}
+	p.pids = slices.DeleteFunc(p.pids, forwards)
 	return p, nil
+}
+
+// forwarders are the names of programs that pass connections on to a service in another network:
+// what they use is not what the service uses.
+var forwarders = []string{"docker-proxy", "kubectl", "pasta", "pasta.avx2", "rootlesskit",
+	"rootlessport", "slirp4netns", "ssh"}
+
+func forwards(pid int) bool {
+	return slices.Contains(forwarders, cgroup.Value(fmt.Sprintf("/proc/%d", pid), "comm"))
 }
 
 type attachedProcess struct {
@@ -66,12 +80,13 @@ type attachedProcess struct {
 }
 
 func (p *attachedProcess) Addr() netip.AddrPort   { return p.address }
-func (p *attachedProcess) PIDs() []int            { return p.pids }
+func (p *attachedProcess) PIDs() []int            { return host.Family(p.pids) }
 func (p *attachedProcess) Groups() []launch.Group { return nil }
 
-// Main implements launch.Process. It returns 0 for a service on another machine.
+// Main implements launch.Process. It returns 0 for a service on another machine or in a network
+// that another program reaches.
 func (p *attachedProcess) Main() int {
-	if !p.near {
+	if len(p.pids) == 0 {
 		return 0
 	}
 	return p.pids[0]

@@ -24,6 +24,7 @@ import (
 
 const (
 	readSize  = 256 << 10 // one read of a large body; shared by all connections of the thread
+	readsMax  = 16        // of one connection in a row, so that others get their turn
 	maxEvents = 64        // per wait, so that the time between reading the clock stays short
 	timerSlot = -1
 
@@ -39,9 +40,10 @@ type Engine struct {
 	slots    []slot
 	events   []unix.EpollEvent
 	buf      []byte
-	armed    int64 // the timer's deadline, clock.Mono; 0 if not set
-	toMono   int64 // kernel CLOCK_MONOTONIC minus clock.Mono
-	unopened bool  // a connect failed at once; the next Wait reports it
+	armed    int64   // the timer's deadline, clock.Mono; 0 if not set
+	toMono   int64   // kernel CLOCK_MONOTONIC minus clock.Mono
+	unopened bool    // a connect failed at once; the next Wait reports it
+	unread   []int32 // slots with more to read in the next Wait
 }
 
 type slot struct {
@@ -53,6 +55,7 @@ type slot struct {
 	parted  bool   // the peer has ended its direction, so a request would not be answered
 	unsent  int    // bytes of the last Send that the kernel did not take; remains after the end
 	err     error  // error of the write or connect, reported in the next Wait
+	unread  uint32 // events of which the next Wait goes on reading; 0: none
 }
 
 // New returns an engine for a number of slots, all for one address. It fails if the kernel refuses
@@ -94,7 +97,7 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.fd, s.opening, s.tail, s.full, s.err, s.unsent = -1, true, nil, false, nil, 0
-	s.parted = false
+	s.parted, s.unread = false, 0
 	fd, err := e.addr.New()
 	if err != nil {
 		e.refuse(s, err)
@@ -177,7 +180,7 @@ func (e *Engine) Close(i int) {
 	if s.fd >= 0 {
 		unix.Close(int(s.fd))
 	}
-	s.fd, s.opening, s.tail, s.full, s.err = -1, false, nil, false, nil
+	s.fd, s.opening, s.tail, s.full, s.err, s.unread = -1, false, nil, false, nil, 0
 	s.gen++
 }
 
@@ -197,9 +200,14 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 		e.tellFailedOpens(h)
 		deadline = math.MinInt64 // an event was delivered: only poll for more
 	}
-	if deadline <= clock.Mono() {
+	unread := len(e.unread)
+	switch {
+	case unread > 0:
 		timeout = 0
-	} else if deadline != e.armed {
+	case deadline == e.armed && deadline != 0: // the timer ends the wait, at once if it has fired
+	case deadline <= clock.Mono():
+		timeout = 0
+	default:
 		if err := e.arm(deadline); err != nil {
 			return err
 		}
@@ -222,6 +230,12 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 			e.serve(int(ev.Fd), s, ev.Events, h)
 		}
 	}
+	for _, i := range e.unread[:unread] {
+		if s := &e.slots[i]; s.unread != 0 {
+			e.read(int(i), s, s.unread, h)
+		}
+	}
+	e.unread = e.unread[:copy(e.unread, e.unread[unread:])]
 	return nil
 }
 
@@ -281,17 +295,21 @@ func (e *Engine) serve(i int, s *slot, events uint32, h engine.Handler) {
 			return
 		}
 	}
-	if events&(unix.EPOLLIN|ends) != 0 {
+	switch events &= unix.EPOLLIN | ends; {
+	case s.unread != 0:
+		s.unread |= events
+	case events != 0:
 		e.read(i, s, events, h)
 	}
 }
 
 // read reads until the socket is empty. A read shorter than the buffer has emptied it (epoll(7),
-// Q9), which saves a second recv that only returns EAGAIN.
+// Q9), which saves a second recv that only returns EAGAIN. After readsMax reads, others get their
+// turn: a peer that writes as fast as this thread reads would occupy it.
 func (e *Engine) read(i int, s *slot, events uint32, h engine.Handler) {
 	gen := s.gen
-	s.parted = events&ends != 0
-	for {
+	s.parted, s.unread = events&ends != 0, 0
+	for range readsMax {
 		if s.err == socket.ErrEarly {
 			e.ended(i, nil, h) // these bytes belong to a response that already ended
 			return
@@ -317,6 +335,8 @@ func (e *Engine) read(i int, s *slot, events uint32, h engine.Handler) {
 			return
 		}
 	}
+	s.unread = events
+	e.unread = append(e.unread, int32(i))
 }
 
 // ended closes a connection that has ended and reports the interrupted operation: writing if a

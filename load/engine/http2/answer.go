@@ -33,6 +33,7 @@ type answer struct {
 	status int    // 0: none, as in trailers
 	length int64  // from content-length; -1: none
 	text   []byte // the head in HTTP/1.1, without the fields that frame the body
+	full   []byte // the whole head, if it has a length and is remembered
 	said          // gRPC: the text is grpc-message
 }
 
@@ -40,6 +41,7 @@ type answer struct {
 type known struct {
 	block []byte
 	answer
+	head []byte // in HTTP/1.1, of a response with a length
 }
 
 func newFields(calls bool) *fields {
@@ -81,6 +83,10 @@ func (f *fields) read(block []byte) (*answer, error) {
 	f.next = (f.next + 1) % knownMax
 	k.block = append(k.block[:0], block...)
 	k.answer, f.got.text = f.got, k.text // the next unknown block overwrites it
+	if k.length >= 0 {
+		k.head = append(appendLength(append(k.head[:0], k.text...), k.length), lineEnd...)
+		k.full = k.head
+	}
 	return &k.answer, nil
 }
 

@@ -213,6 +213,11 @@ func TestCallRefused(t *testing.T) {
 	refuse("1 ")
 	refuse("1 HTTP/1.1 614 ")
 	refuse("2 ")
+	b.Close(0) // the load gives the call up
+	b.told[0].again, id = 0, 1
+	b.Open(0)
+	b.greet(0)
+	refuse("1 ")
 }
 
 // Servers that never end a call get a reset, and the bytes held of their responses are bounded.

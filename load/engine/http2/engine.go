@@ -177,13 +177,21 @@ func (e *Engine) Close(i int) {
 			e.fill(int(k))
 		}
 	}
-	l.phase, l.err = shut, nil
+	l.phase, l.err, l.refused = shut, nil, false
 }
 
 // detach removes a lane from its connection.
 func (e *Engine) detach(l *lane) {
 	e.conns[l.connIndex].members--
 	l.connIndex = none
+}
+
+// quit removes a lane without a stream from its connection, which ends with its last lane.
+func (e *Engine) quit(l *lane) {
+	k := int(l.connIndex)
+	if e.detach(l); e.conns[k].members == 0 {
+		e.part(k, codeNone)
+	}
 }
 
 // free ends a lane's stream.
@@ -264,11 +272,11 @@ func (e *Engine) Send(i int, b []byte) {
 		e.fail(i, errNoRequest)
 		return
 	}
+	if l.connIndex != none && e.conns[l.connIndex].phase != idle {
+		e.quit(l)
+	}
 	l.request, l.phase, l.waits = b, queued, false
-	if l.connIndex == none || e.conns[l.connIndex].phase != idle {
-		if l.connIndex != none {
-			e.detach(l)
-		}
+	if l.connIndex == none {
 		e.attach(i)
 	}
 	if l.connIndex != none {
@@ -322,8 +330,13 @@ func (e *Engine) tell(i int) {
 		err := l.err
 		e.Close(i)
 		e.to.Closed(i, clock.Mono(), engine.Writing, err)
-	case l.phase == opening && l.connIndex != none && e.conns[l.connIndex].phase == idle:
+	case l.phase != opening || l.connIndex == none:
+	case e.conns[l.connIndex].phase == idle:
 		l.phase = idle
 		e.to.Opened(i, clock.Mono())
+	case e.conns[l.connIndex].phase == leaving:
+		l.phase = shut
+		e.quit(l)
+		e.Open(i)
 	}
 }

@@ -39,6 +39,8 @@ func TestRequest(t *testing.T) {
 	check("POST /x?y=1 HTTP/1.1\r\nX-One: 1\r\nContent-Length: 5\r\nHost: h\r\nConnection: close"+
 		"\r\nAccept: */*\r\n\r\nhello", ":method=POST :scheme=http :path=/x?y=1 :authority=h "+
 		"x-one=1 content-length=5 accept=*/*")
+	check("GET / HTTP/1.1\r\nTE: trailers\r\nHost: h\r\n\r\n",
+		":method=GET :scheme=http :path=/ :authority=h te=trailers")
 	long := strings.Repeat("n", 300)
 	check("HEAD /"+long+" HTTP/1.1\r\nHost: h\r\n"+long+": "+long+"\r\nCookie: a=b\r\n\r\n",
 		":method=HEAD :scheme=http :path=/"+long+" :authority=h "+long+"="+long+" cookie=a=b")

@@ -28,7 +28,10 @@ func (b *batch) full() bool { return b.requests >= batchRequests || b.bytes >= b
 func (e *Engine) fill(k int) {
 	c := &e.conns[k]
 	if c.next > idMax-uint32(2*len(c.places)) {
-		e.retire(k)
+		if e.retire(k); c.members == 0 {
+			e.part(k, codeNone)
+			return
+		}
 	}
 	for len(c.queue) > 0 && c.active < c.most && c.phase == idle {
 		i := int(c.queue[0])

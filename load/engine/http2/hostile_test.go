@@ -214,6 +214,42 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// A connection without ids ends with its last lane, so that its turn can come again.
+func TestNumbersAgain(t *testing.T) {
+	for _, lanes := range []int{1, 2} {
+		b := newBench(t, lanes, lanes)
+		b.open()
+		for n := range 3 {
+			from, to := n%2, (n+1)%2
+			b.conns[from].next = idMax - 4
+			b.Send(0, []byte(get))
+			b.greet2(to, "HEADERS 1 end")
+			if lanes > 1 {
+				b.Send(1, []byte(get))
+				b.heard(to, "HEADERS 3 end")
+				b.answer(to, 3, true, ":status", "200")
+			}
+			b.answer(to, 1, true, ":status", "200")
+			b.hear(to)
+			if b.wires[from].open || !b.wires[to].open {
+				t.Fatalf("%d lanes, turn %d: both connections are open", lanes, n)
+			}
+		}
+	}
+	// A lane that was about to be told that it is open opens on the next connection.
+	b := newBench(t, 2, 2)
+	b.open()
+	b.Close(1)
+	b.conns[0].next = idMax - 4
+	b.Open(1)
+	b.told[1].opened = 0
+	b.Send(0, []byte(get))
+	b.greet2(1, "HEADERS 1 end")
+	if b.told[1].opened != 1 || b.wires[0].open {
+		t.Errorf("opened %d times", b.told[1].opened)
+	}
+}
+
 // From a request to its response nothing is allocated, for any size of the response.
 func TestNoAllocations(t *testing.T) {
 	b := newBench(t, 4, 4)

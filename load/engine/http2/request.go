@@ -3,6 +3,7 @@ package http2
 import (
 	"bytes"
 	"encoding/base64"
+	"strings"
 	"unsafe"
 )
 
@@ -76,6 +77,16 @@ var places = map[string]int{
 var hops = map[string]bool{"connection": true, "keep-alive": true, "proxy-connection": true,
 	"transfer-encoding": true, "upgrade": true, "te": true}
 
+// trailers is the only value of TE in HTTP/2.
+const trailers = "trailers"
+
+// Carries reports whether requests, or gRPC calls, can have a header field. HTTP/2 and HTTP/3
+// forbid fields for the connection (RFC 9114, section 4.2), and gRPC sets some fields itself.
+func Carries(name, value string, call bool) bool {
+	name = strings.ToLower(name)
+	return (!hops[name] || name == "te" && value == trailers) && !(call && reserved[name])
+}
+
 // append appends the header block for a request's lines, each with its CRLF. The lines come from
 // the generator, so no other form of HTTP occurs. All gRPC calls use POST.
 func (h *heads) append(dst, lines []byte) ([]byte, error) {
@@ -132,7 +143,8 @@ func appendField(dst, line []byte, call bool) []byte {
 		for i, c := range name {
 			known[i] = toLower(c)
 		}
-		if hops[string(known)] || call && reserved[string(known)] {
+		te := !call && string(known) == "te" && string(value) == trailers
+		if hops[string(known)] && !te || call && reserved[string(known)] {
 			return dst
 		}
 		if place := places[string(known)]; place > 0 {

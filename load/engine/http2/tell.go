@@ -60,22 +60,23 @@ func (e *Engine) announce(i int, atNs int64, a *answer, end bool) {
 	c := &e.conns[l.connIndex]
 	none := l.plain || a.status == 204 || a.status == 304
 	l.remaining = a.length
+	if a.full != nil && !none && !end && a.length > 0 && c.phase != leaving {
+		e.to.Received(i, atNs, a.full)
+		return
+	}
 	t := append(e.text[:0], a.text...)
 	switch {
 	case none && a.length < 0:
 		l.remaining = 0
 	case none:
-		t = strconv.AppendInt(append(t, "content-length: "...), a.length, 10)
-		t = append(t, "\r\n"...)
-		l.remaining = 0
+		t, l.remaining = appendLength(t, a.length), 0
 	case end && a.length > 0:
 		e.refuse(i, atNs, malformed("no body, and the length of one"))
 		return
 	case end:
 		t, l.remaining = append(t, "content-length: 0\r\n"...), 0
 	case a.length >= 0:
-		t = strconv.AppendInt(append(t, "content-length: "...), a.length, 10)
-		t = append(t, "\r\n"...)
+		t = appendLength(t, a.length)
 	default:
 		t, l.chunks = append(t, "transfer-encoding: chunked\r\n"...), true
 	}
@@ -92,6 +93,11 @@ func (e *Engine) announce(i int, atNs int64, a *answer, end bool) {
 	default:
 		e.to.Received(i, atNs, t)
 	}
+}
+
+// appendLength appends the field of a body's length.
+func appendLength(t []byte, n int64) []byte {
+	return append(strconv.AppendInt(append(t, "content-length: "...), n, 10), lineEnd...)
 }
 
 var (

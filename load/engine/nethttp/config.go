@@ -104,11 +104,10 @@ func (c *Config) secure() bool {
 // clients initializes the engine's configuration and shared connections.
 func (c *Config) clients(e *Engine, slots int) {
 	e.config = *c
-	if !c.shares() {
+	if c.Streams <= 1 {
 		return
 	}
-	per := max(c.Streams, 1)
-	e.shared = make([]shared, (slots+per-1)/per)
+	e.shared = make([]shared, (slots+c.Streams-1)/c.Streams)
 	for i := range e.shared {
 		e.shared[i].e = e
 	}
@@ -119,11 +118,19 @@ func (e *Engine) newClient(i int) client {
 	case WS, WSS:
 		return &webSocket{e: e}
 	case H2, H2C, H3:
-		return &part{e: e, sharedConn: &e.shared[i/max(e.config.Streams, 1)]}
+		return &part{e: e, sharedConn: e.connOf(i)}
 	case GRPC, GRPCS:
-		return &call{e: e, sharedConn: &e.shared[i/max(e.config.Streams, 1)]}
+		return &call{e: e, sharedConn: e.connOf(i)}
 	}
 	return &stream{e: e}
+}
+
+// connOf returns the connection of a slot that opens.
+func (e *Engine) connOf(i int) *shared {
+	if e.config.Streams <= 1 {
+		return &shared{e: e, alone: true}
+	}
+	return &e.shared[i/e.config.Streams]
 }
 
 // dial connects and, if the protocol uses TLS, makes the handshake.

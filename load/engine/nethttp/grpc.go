@@ -141,4 +141,4 @@ func known(c codes.Code) codes.Code {
 	return c
 }
 
-func (c *call) close() {}
+func (c *call) close() { c.sharedConn.leave() }

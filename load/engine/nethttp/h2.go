@@ -21,10 +21,11 @@ import (
 	"prony.example/load/engine"
 )
 
-// shared is the connection that several slots share.
+// shared is the connection that several slots share, or that of a slot alone.
 type shared struct {
-	e  *Engine
-	mu sync.Mutex
+	e     *Engine
+	alone bool // of one slot: it ends with the slot
+	mu    sync.Mutex
 	// Requests use the last connection of each list. The server has sent GOAWAY on earlier ones,
 	// which still have responses to come.
 	h2      []h2Conn
@@ -67,6 +68,13 @@ func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
 	}
 	s.h2 = append(s.h2, h2Conn{c, raw})
 	return c, nil
+}
+
+// leave ends the connection of a slot alone.
+func (s *shared) leave() {
+	if s.alone {
+		s.close()
+	}
 }
 
 func (s *shared) close() {
@@ -113,6 +121,9 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	if path, _, _ := strings.Cut(a.path, "?"); !strings.HasPrefix(path, "//") {
 		req.URL.Opaque = path // as written; net/url would encode some characters
 	}
+	if _, set := a.header["User-Agent"]; !set {
+		a.header["User-Agent"] = nil // otherwise the library names itself
+	}
 	req.Header, req.ContentLength = a.header, int64(len(a.body))
 	if len(a.body) == 0 {
 		req.Body = nil // HTTP/3 sends the end of a body, even an empty one, in its own packet
@@ -143,7 +154,7 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	return 0, nil
 }
 
-func (c *part) close() {}
+func (c *part) close() { c.sharedConn.leave() }
 
 // counted is a request body that counts the bytes that the library has not taken yet.
 type counted struct {

@@ -209,10 +209,10 @@ func TestOpeningRequest(t *testing.T) {
 	try := func(path string, fields ...load.Header) string {
 		s := load.Spec{Name: "test", Address: netip.MustParseAddrPort("127.0.0.1:1"),
 			Model: record.Closed, Connections: 1, Window: time.Second, Timeout: 20 * time.Second,
-			Scenario: load.Scenario{Requests: []load.Request{{Method: "POST", Path: "/",
+			Scenario: load.Scenario{Requests: []load.Request{{Method: "POST", Path: path,
 				Headers: fields}}}}
 		err := load.Choice{Speak: &nethttp.Config{Protocol: nethttp.WS, Network: "tcp",
-			Address: server.Listener.Addr().String(), Host: "a.b", Path: path}}.Set(&s)
+			Address: server.Listener.Addr().String(), Host: "a.b"}}.Set(&s)
 		if err == nil {
 			_, err = load.Run(t.Context(), s)
 		}

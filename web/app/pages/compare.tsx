@@ -195,6 +195,8 @@ function Mismatches({ of }: { of: Comparison }) {
 // Shown is what a comparison found, and the way to its page.
 function Shown({ c, href }: { c: Comparison; href: string }) {
   const pairs = c.pairs ?? [];
+  const alike = pairs.flatMap((p) => p.rows ?? [])
+    .some((r) => r.outcome === "indistinguishable" || r.outcome === "equal");
   const changed = pairs.flatMap((p) =>
     (p.rows ?? [])
       .filter((r) => r.outcome === "better" || r.outcome === "worse")
@@ -204,13 +206,18 @@ function Shown({ c, href }: { c: Comparison; href: string }) {
   return (
     <div class="result">
       <h2>{c.title}</h2>
-      {changed.length === 0 && <p role="status">No significant difference.</p>}
+      {changed.length === 0 && (
+        <p role="status">
+          {alike ? "No significant difference." : "No metric could be compared."}
+        </p>
+      )}
       <ul class="reasons">
         {changed.map(({ r, name }) => (
           <li key={name + r.load + r.metric}>
             {name}
             {words.metric(r.load, r.metric)} {words.change(r.ratio?.center ?? null)}
             {interval(r)} <Badge grade={r.outcome} text={r.text} />
+            {r.grade === "SUSPECT" && <> <Badge grade={r.grade} text={r.grade} /></>}
           </li>
         ))}
       </ul>

@@ -39,8 +39,11 @@ export function Judged({ sides, limit }: { sides: Sides; limit: string }) {
 }
 
 function Answer({ g, sides, limit }: { g: Gate; sides: Sides; limit: string }) {
-  const text = `prony gate results/${sides.a} results/${sides.b} --max-regression ${limit}` +
-    (sides.control && ` --control ${sides.control}`);
+  const text = words.quoted([
+    "prony", "gate", "results/" + sides.a, "results/" + sides.b, "--max-regression", limit,
+    ...(sides.control ? ["--control", sides.control] : []),
+    ...(sides.allowMismatch ? ["--allow-mismatch"] : []),
+  ]);
   return (
     <>
       <p role="status">

@@ -26,44 +26,35 @@ function Choice({ groups, query }: { groups: Group[]; query: URLSearchParams }) 
   const key = query.get("key") ?? "";
   const group =
     groups.find((g) => g.key === key) ?? groups.find((g) => g.suite === suite) ?? groups[0];
-  const set = (name: string) => (value: string) => {
-    const given = { key: group?.key ?? "", target: query.get("target") ?? "", [name]: value };
-    replace(to("history", "", given));
-  };
   if (!group) {
     return <p class="lead">There is no run with a usable number yet.</p>;
   }
+  return <Chosen groups={groups} group={group} target={query.get("target") ?? ""} />;
+}
+
+interface ChosenProps {
+  groups: Group[];
+  group: Group;
+  target: string; // empty: the first one
+}
+
+function Chosen({ groups, group, target }: ChosenProps) {
+  const loaded = useLoaded(() => source.trend(group.key), [group.key]);
+  const value = loaded && "value" in loaded ? loaded.value : null;
+  const names = [...new Set((value?.series ?? []).map((s) => s.target))];
+  const set = (key: string, chosen: string) => replace(to("history", "", { key, target: chosen }));
   return (
     <>
       <form class="filters" aria-label="Which history" onSubmit={(e) => e.preventDefault()}>
-        <Select label="Suite" value={group.key} changed={set("key")}
+        <Select label="Suite" value={group.key} changed={(key) => set(key, "")}
           options={groups.map((g) => [g.key, [g.suite, g.machine].filter(Boolean).join(" · ")])}
         />
-        <Of group={group} target={query.get("target") ?? ""} set={set("target")} select />
+        <Select label="Target" value={target || (names[0] ?? "")}
+          changed={(chosen) => set(group.key, chosen)} options={names.map((n) => [n, n])} />
       </form>
-      <Of group={group} target={query.get("target") ?? ""} set={set("target")} />
+      <Ask of={loaded}>{(t) => <Shown t={t} target={target} />}</Ask>
     </>
   );
-}
-
-interface OfProps {
-  group: Group;
-  target: string;
-  set: (value: string) => void;
-  select?: boolean; // show what can be chosen, not the history itself
-}
-
-function Of({ group, target, set, select }: OfProps) {
-  const loaded = useLoaded(() => source.trend(group.key), [group.key]);
-  if (select) {
-    const value = loaded && "value" in loaded ? loaded.value : null;
-    const names = [...new Set((value?.series ?? []).map((s) => s.target))];
-    return (
-      <Select label="Target" value={target || (names[0] ?? "")} changed={set}
-        options={names.map((n) => [n, n])} />
-    );
-  }
-  return <Ask of={loaded}>{(t) => <Shown t={t} target={target} />}</Ask>;
 }
 
 function Shown({ t, target }: { t: Trend; target: string }) {
@@ -79,7 +70,7 @@ function Shown({ t, target }: { t: Trend; target: string }) {
       <ul class="reasons">{(t.notes ?? []).map((n) => <li key={n}>{n}</li>)}</ul>
       <div class="multiples">
         {found.map((s) => (
-          <Figure key={[s.scenario, s.target, s.configHash, s.load, s.metric].join("\n")} s={s} />
+          <Figure key={[s.scenario, s.configHash, words.series(s)].join("\n")} s={s} />
         ))}
       </div>
       {found.length === 0 && <p class="lead">No run has a number of {name ?? "any target"}.</p>}
@@ -103,7 +94,7 @@ function unchanged(runs: number): string {
 
 function Figure({ s }: { s: Series }) {
   const changes = s.changes ?? [];
-  const what = words.metric(s.load, s.metric);
+  const what = words.series(s);
   return (
     <section class="figure trend" aria-label={`${s.scenario}: ${what}`}>
       <h2>{what}</h2>
@@ -167,7 +158,7 @@ function Line({ s }: { s: Series }) {
   return (
     <>
       <div class="plot" ref={box} role="group"
-        aria-label={words.metric(s.load, s.metric) + " by run"} />
+        aria-label={words.series(s) + " by run"} />
       <p class="reading" ref={reading} aria-live="polite" />
     </>
   );

@@ -261,7 +261,7 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
   const limits = { cpus: number("cpus"), memory: text("memory") || undefined };
   const labels = text("labels")
     .split(",")
-    .map((pair) => pair.split("=", 2).map((part) => part.trim()))
+    .map((pair) => /^([^=]*)=?(.*)$/s.exec(pair)?.slice(1).map((part) => part.trim()) ?? [])
     .filter(([name]) => name);
   return {
     suite: suite.name,
@@ -333,7 +333,8 @@ function Planned({ form, repeats }: PlannedProps) {
       },
     );
   };
-  const problems = plan?.problems ?? [];
+  const empty = (["targets", "scenarios", "loads"] as const).find((n) => form[n]?.length === 0);
+  const problems = empty ? [`Choose at least one of the ${empty}.`] : (plan?.problems ?? []);
   const ready = plan !== null && problems.length === 0 && wrong === "";
   return (
     <section aria-label="Plan" class="plan">
@@ -345,14 +346,14 @@ function Planned({ form, repeats }: PlannedProps) {
       )}
       {problems.map((p) => <Trouble key={p} text={p} />)}
       {!plan && !wrong && <p class="lead" role="status">Planning …</p>}
-      {plan && (
+      {plan && !empty && (
         <>
           <p role="status">
             {words.count((plan.trials ?? []).length, "trial")}, {words.lasting(plan.leastS)} to{" "}
             {words.lasting(plan.mostS)} without builds
           </p>
           <ul class="reasons">{(plan.notes ?? []).map((n) => <li key={n}>{n}</li>)}</ul>
-          <Command text={quoted(plan.command ?? [])} label="The same run as a command" />
+          <Command text={words.quoted(plan.command ?? [])} label="The same run as a command" />
           <details class="data">
             <summary>Order of trials</summary>
             <ol class="order">
@@ -449,11 +450,4 @@ function save(text: string): void {
   link.download = `${name}.yaml`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-// quoted is a command line as a shell takes it.
-function quoted(args: string[]): string {
-  return args
-    .map((a) => (/^[\w./:=,@%+-]+$/.test(a) ? a : `'${a.replace(/'/g, `'\\''`)}'`))
-    .join(" ");
 }

@@ -8,7 +8,7 @@ import { server } from "../source";
 import * as words from "../words";
 import { Course } from "./course";
 
-// Progress calls changed when there is one record more, and when the run has ended.
+// Progress calls changed when there is one record more, and when the run has ended, or may have.
 export function Progress({ id, changed }: { id: string; changed: () => void }) {
   const [state, setState] = useState<State | null>(null);
   const [broken, setBroken] = useState(false);
@@ -21,7 +21,7 @@ export function Progress({ id, changed }: { id: string; changed: () => void }) {
         changed();
       }
       records = s.ended;
-    });
+    }, changed);
   }, [id]);
   if (!state) {
     return <p class="lead" role="status">Waiting for the run …</p>;
@@ -227,6 +227,7 @@ function Stop({ id, starts }: { id: string; starts: boolean }) {
     const reason = String(new FormData(e.currentTarget as HTMLFormElement).get("reason") ?? "");
     dialog.current?.close();
     setAsked(true);
+    setWrong("");
     server!.send("POST", path("runs", id, "stop"), { reason }).catch((error: unknown) => {
       setAsked(false);
       setWrong(said(error));

@@ -84,14 +84,19 @@ function One({ run, changed }: { run: Entry; changed: () => void }) {
 // Change labels a run, or deletes it after a question.
 function Change({ run, changed }: { run: Entry; changed: () => void }) {
   const [wrong, setWrong] = useState("");
-  const act = (step: () => Promise<unknown>, then: () => void) =>
-    step().then(then, (error: unknown) => setWrong(said(error)));
+  const act = (step: () => Promise<unknown>, then: () => void) => {
+    setWrong("");
+    return step().then(then, (error: unknown) => setWrong(said(error)));
+  };
   const label = (e: SubmitEvent) => {
     e.preventDefault();
     const form = new FormData(e.currentTarget as HTMLFormElement);
-    const labels = { ...run.labels, [String(form.get("name"))]: String(form.get("value")) };
-    const kept = Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ""));
-    void act(() => server!.send("PUT", path("runs", run.id, "labels"), kept), changed);
+    const [name, value] = [String(form.get("name")), String(form.get("value"))];
+    const labels = { ...run.labels, [name]: value };
+    if (value === "") {
+      delete labels[name];
+    }
+    void act(() => server!.send("PUT", path("runs", run.id, "labels"), labels), changed);
   };
   const dialog = useRef<HTMLDialogElement>(null);
   const remove = () => {

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Filter, read } from "../filter";
 import { type Mark, type Marks, useMarks } from "../marks";
-import type { Choices, Entry, Ranked, Reading, Shelf } from "../model";
+import type { Choices, Entry, Left, Ranked, Reading, Shelf } from "../model";
 import { Ask, Badge, Box, Select, useLoaded, useSettled } from "../parts";
 import { replace, type Route, to } from "../route";
 import { source } from "../source";
@@ -53,7 +53,7 @@ function Listed({ shelf, filter, table, more }: ListedProps) {
   const marks = useMarks(shelf);
   const shown = shelf.runs;
   const filtered = Object.keys(filter).length > 0;
-  if (shelf.all === 0 && !shelf.reading) {
+  if (shelf.all === 0 && !shelf.reading && !shelf.left?.length) {
     return (
       <>
         <p class="lead">There are no runs yet. On the command line, start one with prony run.</p>
@@ -77,6 +77,7 @@ function Listed({ shelf, filter, table, more }: ListedProps) {
         </a>
       </p>
       {shelf.reading && <Incomplete of={shelf.reading} />}
+      <Unreadable left={shelf.left ?? []} />
       {table ? (
         <Table runs={shown} marks={marks} />
       ) : (
@@ -102,6 +103,16 @@ function Incomplete({ of }: { of: Reading }) {
       Prony has read {of.read} of {words.count(of.total, "run")}. The list has these; it is updated
       until all are read.
     </p>
+  );
+}
+
+// Unreadable names the folders of runs that are not in the list, with the reasons.
+function Unreadable({ left }: { left: Left[] }) {
+  return left.length === 0 ? null : (
+    <details class="data">
+      <summary>{words.count(left.length, "run")} cannot be read</summary>
+      <ul class="reasons">{left.map((l) => <li key={l.id}>{l.why}</li>)}</ul>
+    </details>
   );
 }
 
@@ -300,7 +311,7 @@ export function Verdicts({ run }: { run: Entry }) {
         </li>
       )}
       {words.verdicts(run).map(({ grade, text }) => (
-        <li key={grade}>
+        <li key={text}>
           <Badge grade={grade} text={text} />
         </li>
       ))}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony.example/internal/base/files"
 	"prony.example/internal/observe/profile"
 )
 
@@ -130,14 +132,23 @@ func begin(c profile.Collector, s profile.Subject, kind string, known bool) (out
 
 func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
 
+// read returns the content of a file that the JVM has written.
+func (s *session) read(name string) ([]byte, error) {
+	f, err := files.Plain(s.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, files.Results))
+}
+
 // ask sends the library a command. The library writes errors to a log, which ask adds to its error.
 func (s *asyncSession) ask(ctx context.Context, command string) error {
-	log := s.path("log")
-	err := s.target.agent(ctx, s.library, command+",loglevel=error,log="+log)
+	err := s.target.agent(ctx, s.library, command+",loglevel=error,log="+s.path("log"))
 	if err == nil {
 		return nil
 	}
-	why, readErr := os.ReadFile(log)
+	why, readErr := s.read("log")
 	if readErr != nil {
 		return err // the library wrote no log
 	}
@@ -169,7 +180,7 @@ func (s *asyncSession) collapsed(ctx context.Context) (*pprof.Profile, error) {
 		if err := s.ask(ctx, "dump,collapsed,"+counter+",file="+file); err != nil {
 			return fmt.Errorf("read async-profiler's %s: %w", counter, err)
 		}
-		data, err := os.ReadFile(file)
+		data, err := s.read(counter)
 		if err != nil {
 			return fmt.Errorf("read async-profiler's %s: %w", counter, err)
 		}
@@ -200,7 +211,7 @@ func (s *asyncSession) version(ctx context.Context) string {
 	if err := s.ask(ctx, "version,file="+file); err != nil {
 		return "of unknown version"
 	}
-	text, err := os.ReadFile(file)
+	text, err := s.read("version")
 	words := strings.Fields(string(text)) // "Async-profiler 4.1 built on Jul 21 2025"
 	if err != nil || len(words) == 0 {
 		return "of unknown version"

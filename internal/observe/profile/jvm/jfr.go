@@ -102,7 +102,7 @@ func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile
 	}
 	run := &jfrSession{begun}
 	file := run.path("settings.jfc")
-	if err = os.WriteFile(file, configuration(append(settings, pauses, pins)), 0o644); err == nil {
+	if err = create(file, configuration(append(settings, pauses, pins))); err == nil {
 		err = run.begin(ctx, file)
 	}
 	if err != nil {
@@ -110,6 +110,16 @@ func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile
 			os.RemoveAll(run.dir))
 	}
 	return run, nil
+}
+
+// create writes a new file: the JVM's user may already have made a link of its name.
+func create(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }
 
 type jfrSession struct{ session }

@@ -3,7 +3,9 @@ package jvm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -190,5 +192,30 @@ func TestScratch(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Error("it was not killed")
 		}
+	}
+}
+
+// TestFilesOfTheJVM checks that no link of the JVM's user is followed: neither to read what the JVM
+// should have written, nor to write for it.
+func TestFilesOfTheJVM(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	if err := errors.Join(os.WriteFile(secret, []byte("key"), 0o600),
+		os.Symlink(secret, filepath.Join(dir, "log")), os.WriteFile(filepath.Join(dir, "samples"),
+			[]byte("a 1"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := &session{dir: dir}
+	if text, err := s.read("samples"); err != nil || string(text) != "a 1" {
+		t.Errorf("a file: %q, %v", text, err)
+	}
+	if text, err := s.read("log"); err == nil {
+		t.Errorf("through a link it read %q", text)
+	}
+	if err := create(filepath.Join(dir, "log"), []byte("x")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a link is written: %v", err)
+	}
+	if text, err := os.ReadFile(secret); err != nil || string(text) != "key" {
+		t.Errorf("the file behind it is %q, %v", text, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/lazyregexp"
 	"prony.example/internal/observe/profile"
 )
@@ -130,6 +131,11 @@ func eachEvent(ctx context.Context, pid int, file string, names []string,
 	if err != nil {
 		return err
 	}
+	recording, err := files.Plain(file) // jfr would wait for a pipe
+	if err != nil {
+		return fmt.Errorf("read a recording: %w", err)
+	}
+	_ = recording.Close() // jfr opens it
 	cmd := exec.CommandContext(ctx, program, "print", "--json", "--stack-depth", "2048",
 		"--events", strings.Join(names, ","), file)
 	cmdlog.Command(cmd)

@@ -15,8 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"prony.example/internal/base/files"
 	"prony.example/internal/observe/profile"
 	"prony.example/internal/observe/profile/jvm"
 )
@@ -239,8 +238,7 @@ func (p *process) readJIT(ctx context.Context) (note string) {
 			return fmt.Sprintf("Java's methods have no names: %v", err)
 		}
 	}
-	// Any user may have made a link there.
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	f, err := files.Plain(path) // any user may have made a link there
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}

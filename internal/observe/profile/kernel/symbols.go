@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	mangled "github.com/ianlancetaylor/demangle"
+
+	"prony.example/internal/base/files"
 )
 
 // symbols are functions, sorted by address.
@@ -71,7 +73,7 @@ func sorted(all []symbol) []symbol {
 }
 
 func openELF(path string) (*symbols, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read symbols: %w", err)
 	}

@@ -1,9 +1,10 @@
-package scaffold
+package additions
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +13,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// These tests apply the instructions of CONTRIBUTING.md to a copy of the repository: with all steps
-// the checks pass, and without any single one they fail.
+const checkout = "../../.."
 
 // addition is a kind of contribution: a section of CONTRIBUTING.md.
 type addition struct {
@@ -221,18 +221,28 @@ func repository(t *testing.T) string {
 	}
 	root := t.TempDir()
 	for file := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		f, err := read(checkout, file)
-		if os.IsNotExist(err) {
-			continue // removed, but not committed
-		}
-		if err == nil {
-			err = write(root, f)
-		}
-		if err != nil {
+		if err := copyFile(filepath.Join(checkout, file), filepath.Join(root, file)); err != nil &&
+			!os.IsNotExist(err) { // removed, but not committed
 			t.Fatal(err)
 		}
 	}
 	return root
+}
+
+// copyFile copies a file with its mode, and creates its folder.
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, info.Mode().Perm())
 }
 
 // goTest runs tests in a copy of the repository. With the flags of all tests, it compiles only what
@@ -295,11 +305,11 @@ func (s step) do(t *testing.T, root string) (undo func()) {
 // section returns the text of CONTRIBUTING.md below a heading.
 func section(t *testing.T, heading string) string {
 	t.Helper()
-	page, err := read(checkout, "CONTRIBUTING.md")
+	page, err := os.ReadFile(filepath.Join(checkout, "CONTRIBUTING.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(page.Text), "\n## "+heading+"\n")
+	_, rest, ok := strings.Cut(string(page), "\n## "+heading+"\n")
 	if !ok {
 		t.Fatalf("CONTRIBUTING.md has no section %q", heading)
 	}
@@ -362,41 +372,45 @@ func TestAdditions(t *testing.T) {
 	}
 }
 
-// A service as laid out by the command passes all checks, and each line that it adds to a list is
-// required.
-func TestAddedService(t *testing.T) {
-	testsets.Once(t, "a service added to a copy of the repository", testsets.Needs{
+// listed are the lists of services, each with the entries of one service.
+var listed = map[string]string{
+	"services/pom.xml":     `(?m)^ +<module>java-jdk</module>\n`,
+	"docs/fairness.md":     `(?m)^\| java-jdk(?:/[^ |]+)? \|.*\n`,
+	"deploy/services.yaml": `\n(?:  #.*\n)+(?:  java-jdk-[a-z0-9-]+:\n(?:    .*\n)+)+`,
+	"deploy/rain.yaml":     `(?m)^ +- http://java-jdk-.*\n`,
+}
+
+// Each list of services must have all of them, and each service all of its files.
+func TestListedServices(t *testing.T) {
+	testsets.Once(t, "lists of services in a copy of the repository", testsets.Needs{
 		Files: []string{"services", "docs", "deploy", "internal/dev/tidy", "CONTRIBUTING.md"}})
 	root, text := repository(t), section(t, "Add a service")
-	l, err := Plan(root, "java-brandnew", "java-jdk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Write(root); err != nil {
-		t.Fatal(err)
-	}
 	a := addition{checks: []check{
 		{"./internal/dev/tidy", "TestTidy/(services|listed|modules|versions|links|places)"},
 		{"./home/deploytest", "TestCatalog"}}}
 	if said, ok := a.passes(root); !ok {
-		t.Fatalf("as it is laid out:\n%s", said)
+		t.Fatalf("with all services:\n%s", said)
 	}
-	for i, f := range l.Changed {
-		if !names(text, f.Path) {
-			t.Errorf("CONTRIBUTING.md does not name %s", f.Path)
+	for file, entries := range listed {
+		if !names(text, file) {
+			t.Errorf("CONTRIBUTING.md does not name %s", file)
 		}
-		if err := write(root, l.old[i]); err != nil {
-			t.Fatal(err)
-		}
+		remove := step{file: file, change: func(t *testing.T, text string) string {
+			t.Helper()
+			less := regexp.MustCompile(entries).ReplaceAllString(text, "")
+			if less == text {
+				t.Errorf("%s has no entry that matches %s", file, entries)
+			}
+			return less
+		}}
+		undo := remove.do(t, root)
 		if said, ok := a.passes(root); ok {
-			t.Errorf("without %s nothing fails:\n%s", f.Path, said)
+			t.Errorf("without an entry of %s nothing fails:\n%s", file, said)
 		}
-		if err := write(root, f); err != nil {
-			t.Fatal(err)
-		}
+		undo()
 	}
 	for _, part := range []string{"service.yaml", "pom.xml", "Dockerfile", "README.md"} {
-		at := filepath.Join(root, l.Folder, part)
+		at := filepath.Join(root, "services", "java-jdk", part)
 		if err := os.Rename(at, at+".gone"); err != nil {
 			t.Fatal(err)
 		}
