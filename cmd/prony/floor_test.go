@@ -171,7 +171,7 @@ func TestNothingIsRefused(t *testing.T) {
 	check("already contains a run", one...)
 	check("must be greater than 0", "run", "--root", root, "--blocks", "0")
 	check("must be greater than 0", "run", "--root", root, "--measure", "0s")
-	check("no row with this name", "report", run, "--baseline", "nosuch")
+	check("no row with this name; the rows are ", "report", run, "--baseline", "nosuch")
 	check("no run has a value", "trend", run, "--metric", "throughputt")
 	check("no run has a value", "trend", run, "--targets", "nosuch", "--fail-on-regression")
 	check("--latest must be at least 0", "trend", run, "--latest", "-1")

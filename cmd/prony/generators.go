@@ -81,7 +81,9 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 			fmt.Sprintf("--generators can start at most %d processes on one machine; start more "+
 				"on other machines with --listen", local.Most)},
 		{given("key") && m.key == "", "--key needs the name of a file to which the key is written"},
-		{(m.listen == "") != (m.key == "" && m.as == ""), "--listen needs --key, because workers " +
+		{m.listen == "" && m.key+m.as != "", "--key and --identity need --listen: they are for " +
+			"workers elsewhere"},
+		{m.listen != "" && m.key+m.as == "", "--listen needs --key, because workers " +
 			"elsewhere need the key, or --identity, if they already have it"},
 		{m.key != "" && m.as != "", "--key and --identity exclude each other: --key writes a new " +
 			"key, --identity uses an existing one"},

@@ -77,7 +77,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.DurationVarP(&s.Window, "duration", "d", 10*time.Second,
 		"length of the window, unless --rate or --users is a shape")
 	fs.DurationVar(&s.Lead, "lead-in", 500*time.Millisecond,
-		"load before the window, excluded from results; a shape has none")
+		"load before the window, excluded from results; of a shape, its beginning, by default "+
+			"none")
 	fs.DurationVar(&s.Timeout, "timeout", 5*time.Second,
 		"timeout of a request, and longest wait for outstanding responses at the end")
 
@@ -223,8 +224,8 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		}
 	}
 	if s.Requests > 0 {
-		f.fit(s, 24*time.Hour) // the last response ends it
-		if !f.given("duration") {
+		err = f.fit(s, 24*time.Hour) // the last response ends it
+		if err == nil && !f.given("duration") {
 			err = enough(s)
 		}
 		if err != nil {
@@ -333,7 +334,7 @@ func (f *loadFlags) model(s *load.Spec) error {
 			return fmt.Errorf("--rate %s: the rate must be greater than 0 requests/s", f.rate)
 		}
 		s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
-		f.fit(s, time.Duration(rate.Duration()))
+		return f.fit(s, time.Duration(rate.Duration()))
 	case f.trace != "":
 		trace, err := readTrace(f.trace)
 		if err != nil {
@@ -342,7 +343,7 @@ func (f *loadFlags) model(s *load.Spec) error {
 		s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
 		// The last arrival also gets a gap, in which its response counts as throughput.
 		last := trace[len(trace)-1]
-		f.fit(s, time.Duration(last+max(last/int64(len(trace)), int64(time.Millisecond))))
+		return f.fit(s, time.Duration(last+max(last/int64(len(trace)), int64(time.Millisecond))))
 	case f.users != "":
 		return f.people(s)
 	}
@@ -366,21 +367,26 @@ func (f *loadFlags) people(s *load.Spec) error {
 	if !f.given("connections") {
 		s.Connections = int(math.Ceil(users.Max() / float64(f.streams)))
 	}
-	f.fit(s, time.Duration(users.Duration()))
-	return nil
+	return f.fit(s, time.Duration(users.Duration()))
 }
 
-// fit sets the window to the length of a load with an end of its own, unless it was given.
-func (f *loadFlags) fit(s *load.Spec, length time.Duration) {
+// fit sets the window to the length of a load with an end of its own, unless it was given. The
+// lead-in is the beginning of such a load.
+func (f *loadFlags) fit(s *load.Spec, length time.Duration) error {
 	if length == 0 {
-		return
-	}
-	if !f.given("duration") {
-		s.Window = length
+		return nil
 	}
 	if !f.given("lead-in") {
 		s.Lead = 0
 	}
+	if s.Lead >= length {
+		return fmt.Errorf("--lead-in %v leaves nothing of a load that ends after %v; use a "+
+			"shorter lead-in, or none", s.Lead, length)
+	}
+	if !f.given("duration") {
+		s.Window = length - s.Lead
+	}
+	return nil
 }
 
 func readTrace(name string) ([]int64, error) {

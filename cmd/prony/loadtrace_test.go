@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,4 +120,24 @@ func TestTracedTable(t *testing.T) {
 		many = append(many, slow)
 	}
 	check(record.Load{TraceShare: 0.01, Traced: many}, head+strings.Repeat(row, 8))
+}
+
+// The lead-in of a shape is its beginning, and the window the rest of it.
+func TestLeadInOfShape(t *testing.T) {
+	for _, row := range []struct {
+		flag         string
+		lead, window time.Duration // 0: an error
+	}{
+		{"", 0, time.Second}, {"lead-in", 400 * time.Millisecond, 600 * time.Millisecond},
+		{"lead-in", time.Second, 0}, {"lead-in", 2 * time.Second, 0},
+	} {
+		f := &loadFlags{rate: "ramp 100..500 in 1s",
+			given: func(name string) bool { return name == row.flag }}
+		s := &load.Spec{Lead: cmp.Or(row.lead, 500*time.Millisecond), Window: 10 * time.Second}
+		err := f.model(s)
+		if (err == nil) != (row.window > 0) || err == nil && (s.Lead != row.lead ||
+			s.Window != row.window) {
+			t.Errorf("%+v: lead-in %v, window %v, %v", row, s.Lead, s.Window, err)
+		}
+	}
 }

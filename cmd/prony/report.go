@@ -166,10 +166,16 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 			o.Columns = append(slices.Clone(o.Columns), name)
 		}
 	}
-	if f.baseline != "" && !slices.ContainsFunc(run.Records, func(r *record.Record) bool {
-		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
-	}) {
-		return nil, cli.Usagef("--baseline %s: the run has no row with this name", f.baseline)
+	var rows []string
+	for _, r := range run.Records {
+		rows = table.AddNew(rows, table.RowName(r.Target))
+	}
+	if f.baseline != "" && !slices.Contains(rows, f.baseline) &&
+		!slices.ContainsFunc(run.Records, func(r *record.Record) bool {
+			return r.Target.Name == f.baseline
+		}) {
+		return nil, cli.Usagef("--baseline %s: the run has no row with this name; the rows are %s",
+			f.baseline, strings.Join(rows, ", "))
 	}
 	if exists(dir, "report.html") || f.save {
 		o.Report = filepath.Join(dir, "report.html")

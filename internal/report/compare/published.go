@@ -108,6 +108,11 @@ func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA
 	if a != b && len(aResults) == 1 && len(bs) == 1 {
 		return [][2]*results{{aResults[0], bs[0]}}, nil
 	}
+	if rows := namesOf(aResults); a == b && len(slices.Compact(slices.Sorted(
+		slices.Values(rows)))) == 1 {
+		return nil, fmt.Errorf("compare %s with itself: its only row is %s; name another file",
+			a.File, rows[0])
+	}
 	if a == b && (nameA == "" || nameA == nameB) {
 		return nil, fmt.Errorf("compare rows of %s: name two rows with --targets A,B; the rows "+
 			"are %s", a.File, strings.Join(namesOf(aResults), ", "))

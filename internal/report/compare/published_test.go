@@ -164,6 +164,11 @@ func TestPublishedRefusals(t *testing.T) {
 		}
 	}
 	check(a, "", "", Options{}, "name two rows with --targets A,B; the rows are self, netty")
+	single := javaHTTP(t, "s.json", "M4", javaResult("self", 1e5))
+	if _, err := Published(single, single, "", "", Options{}); err == nil ||
+		!strings.Contains(err.Error(), "compare s.json with itself: its only row is self") {
+		t.Errorf("a file twice: %v", err)
+	}
 	check(a, "self", "jetty", Options{}, `find "jetty" in a.json: no row has this name`)
 	check(a, "self", "netty", Options{Control: "self"}, "leave out --control")
 	b := javaHTTP(t, "b.json", "M4", javaResult("jetty", 1e5), javaResult("tomcat", 1e5))
