@@ -149,3 +149,42 @@ func TestStreamsPermitted(t *testing.T) {
 		t.Errorf("%v streams are permitted, want 2 of 5", n)
 	}
 }
+
+// The first byte is that of the final response: over HTTP/2, interim responses do not count either.
+func TestFirstByteAfterInterim(t *testing.T) {
+	const hints, final = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	check := func(first time.Duration, pieces ...string) {
+		t.Helper()
+		w := &world{serve: func(call) reply {
+			return reply{after: 5 * time.Millisecond, gap: 10 * time.Millisecond, pieces: pieces}
+		}}
+		status := 200
+		if strings.Contains(pieces[0], " 204 ") {
+			status = 204
+		}
+		r := good(t, w, Spec{Model: record.Closed, Connections: 1, Requests: 1, Scenario: Scenario{
+			Requests: []Request{{Method: "GET", Path: "/", Status: status, WantSize: -1}}}})
+		if got := r.FirstByte.MaxNs; r.Answered != 1 || got/1e5 != int64(first)/1e5 {
+			t.Errorf("%q: first byte after %d ns, want %v", pieces, got, first)
+		}
+	}
+	check(5*time.Millisecond, final)
+	check(5*time.Millisecond, "HTTP/1.1 204 No Content\r\n\r\n")
+	check(5*time.Millisecond, hints+final)
+	check(15*time.Millisecond, hints, final)
+	check(25*time.Millisecond, hints[:9], hints[9:], final)
+	check(15*time.Millisecond, hints, final[:4], final[4:])
+	check(5*time.Millisecond, hints+final[:4], final[4:])
+	// A connection that ends after an interim response has begun to respond.
+	w := &world{serve: func(c call) reply {
+		if c.n == 2 {
+			return reply{after: time.Millisecond, pieces: []string{hints}, end: true}
+		}
+		return answer(time.Millisecond, "ok")
+	}}
+	if r := good(t, w, Spec{Model: record.Closed, Connections: 1, Requests: 3}); r.Retried != 0 ||
+		r.Errors.Read != 1 {
+		t.Errorf("%d retried, %+v", r.Retried, r.Errors)
+	}
+}

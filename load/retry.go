@@ -48,7 +48,8 @@ func (w *worker) untaken(i int, err error) (untaken, sure bool) {
 		return true, true
 	}
 	_, ended := err.(engine.Ended)
-	if c.first != 0 || err != nil && !ended && !isGone(err) || c.answers == 0 && !w.expired(c) {
+	begun := c.first != 0 || c.resp.Status != 0 // also if only an interim response has come
+	if begun || err != nil && !ended && !isGone(err) || c.answers == 0 && !w.expired(c) {
 		return false, false
 	}
 	sure = w.engine.Unsent(i) == len(c.out)

@@ -187,6 +187,9 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 			w.compare(c, body)
 		}
 		b = b[n:]
+		if len(b) == 0 && c.resp.Interim() {
+			c.first = 0 // the first byte is that of the final response
+		}
 		if done {
 			if len(b) > 0 && http1.IsFarewell(b) {
 				c.resp.Close, b = true, nil

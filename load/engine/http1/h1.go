@@ -118,6 +118,11 @@ func IsFarewell(b []byte) bool {
 	return len(b) >= head+3 && string(b[:5]) == "HTTP/" && string(b[head:head+3]) == "408"
 }
 
+// Interim reports whether an interim response is complete, and nothing of the final one has come.
+func (r *Response) Interim() bool {
+	return r.state == inHead && r.Status > 0 && r.Status < 200 && len(r.head) == 0
+}
+
 // EOF reports whether the response is complete if the server closes the connection now.
 func (r *Response) EOF() bool { return r.state == untilClose }
 
