@@ -11,7 +11,7 @@ import (
 )
 
 // Flags without an effect are refused before anything is read or started.
-func TestFlagsWithoutEffect(t *testing.T) {
+func TestVainFlags(t *testing.T) {
 	ownFolder(t)
 	for name, text := range map[string]string{"a": "#!/bin/sh\n", "prony.yaml": "targets: {a: " +
 		"{command: ./a}, b: {command: ./a x}}\nrequests: [{request: GET /}]\n"} {
