@@ -341,7 +341,11 @@ func exactJSON(value any, t reflect.Type, key string) error {
 			if t.Kind() == reflect.Map {
 				inner, is = t.Elem(), true
 			}
-			if is {
+			switch {
+			case v == nil && t.Kind() == reflect.Map:
+				errs = append(errs, fmt.Errorf("%s has no value; write one, or remove the key",
+					name))
+			case is:
 				errs = append(errs, exactJSON(v, inner, name))
 			}
 		}
@@ -352,6 +356,9 @@ func exactJSON(value any, t reflect.Type, key string) error {
 			}
 		}
 	case nil:
+		if key == "" {
+			return errors.New("the document is null; write an object")
+		}
 		if isNumeric(t) {
 			return fmt.Errorf("%s has no value; %s", key, nullHint)
 		}
