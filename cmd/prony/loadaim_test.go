@@ -218,7 +218,8 @@ func TestURLRefused(t *testing.T) {
 		check("write %25", append(with, at+"/100%")...)
 		check("as %2F, %3F and %23", append(with, "http://ann:sesame/@127.0.0.1:1/")...)
 		check("one Host field", append(with, at, "-H", "Host: a", "-H", "host: b")...)
-		check("one Content-Type field", append(with, at, "-H", "content-type: a", "--type", "b")...)
+		check("one Content-Type field", append(with, at, "-H", "content-type: a", "--type", "b",
+			"--body", "x")...)
 		check("or 600 plus a gRPC code", append(with, at, "--status", "617")...)
 		check("127.0.0.1:8443", append(with, at, "--connect-to", "127.0.0.1")...)
 		if verb != "rain" {

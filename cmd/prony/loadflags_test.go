@@ -69,6 +69,10 @@ func TestFlagsWithoutEffect(t *testing.T) {
 	check("--max-connections", "--max-connections", "99", "--rate", "5", "--http2",
 		"--streams", "2")
 	check("--churn", "--churn", "9", "--http2", "--streams", "2")
+	check("--keys and --zipf need {key}", "--keys", "1-9")
+	check("--keys and --zipf need {key}", "--zipf", "1.1", "--body", "{seq}")
+	check("--type needs --body", "--type", "a/b")
+	check("--cores names core 0 twice", "--cores", "0,0")
 	check("--ceiling", "--ceiling", "--rate", "5")
 	check("--spectrum", "--spectrum", "--output", "csv")
 	for _, scheme := range []string{"grpc", "ws"} {

@@ -457,6 +457,16 @@ func (f *loadFlags) request(to *address.Address, s *load.Spec) error {
 	if err != nil || !ok || s.Scenario.KeyLo > s.Scenario.KeyHi {
 		return fmt.Errorf("--keys %q must be a range such as 1-50000", f.keys)
 	}
+	texts := []string{r.Path, r.Body}
+	for _, h := range r.Headers {
+		texts = append(texts, h.Value)
+	}
+	switch keyed := strings.Contains(strings.Join(texts, "\n"), "{key}"); {
+	case !keyed && (f.given("keys") || f.given("zipf")):
+		return fmt.Errorf("--keys and --zipf need {key} in the URL, a header field or the body")
+	case f.given("type") && f.body == "":
+		return fmt.Errorf("--type needs --body: it is the media type of the body")
+	}
 	s.Scenario.Requests = []load.Request{r}
 	return nil
 }
@@ -484,7 +494,10 @@ func checkCores(want []int) error {
 	if err != nil {
 		return fmt.Errorf("--cores: %w; omit --cores", err)
 	}
-	for _, c := range want {
+	for i, c := range want {
+		if slices.Contains(want[:i], c) {
+			return fmt.Errorf("--cores names core %d twice", c)
+		}
 		if !slices.Contains(have, c) {
 			return fmt.Errorf("core %d is not one of %v, the cores that this process may "+
 				"use", c, have)

@@ -63,7 +63,7 @@ func TestLinkOfTheServer(t *testing.T) {
 			request.AddCookie(&http.Cookie{Name: cookie(request), Value: token})
 		}
 		if bearer != "" {
-			request.Header.Set("Authorization", "Bearer "+bearer)
+			request.Header.Set("Authorization", "bearer "+bearer) // or Bearer, as above
 		}
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, request)

@@ -41,7 +41,7 @@ func (s *Server) runs(r *http.Request) (any, error) {
 		return nil, err
 	}
 	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
-	if err != nil {
+	if text := string(after); err != nil || text != "" && !runs.IsPlace(text) {
 		return nil, refuse(http.StatusBadRequest, "cursor: must be the value of next from an "+
 			"earlier response")
 	}

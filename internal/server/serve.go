@@ -326,7 +326,8 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		bearer, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		isBearer := strings.EqualFold(scheme, "bearer") // RFC 9110, section 11.1
 		retained, err := r.Cookie(cookie(r))
 		input := r.URL.Query().Get("token")
 		switch {

@@ -106,7 +106,7 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"suit=x", "limit=0", "limit=1001", "limit=x", "from=monday",
-		"verdict=bad", "cursor=!", "suite=a&suite=b"} {
+		"verdict=bad", "cursor=!", "cursor=xx", "suite=a&suite=b"} {
 		if answer, text := s.ask(t, http.MethodGet, "/runs?"+query, ""); answer.StatusCode != 400 {
 			t.Errorf("%s: %d %s", query, answer.StatusCode, text)
 		}

@@ -84,6 +84,22 @@ s.yaml:8: a mapping is required, but this is a whole number in "- 5"`
 	}
 }
 
+func TestMergedMappings(t *testing.T) {
+	var f file
+	text := "inner:\n  - &a {connections: 1}\n  - {<<: *a, connections: 2}\n" +
+		"  - {connections: 3, <<: *a}\n  - {<<: *a}\n"
+	if err := strictyaml.Decode("s.yaml", []byte(text), &f); err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, x := range f.Inner {
+		got = append(got, x.Connections)
+	}
+	if fmt.Sprint(got) != "[1 2 3 1]" {
+		t.Errorf("connections %v", got)
+	}
+}
+
 func TestATagIsNoPanic(t *testing.T) {
 	err := strictyaml.Decode("s.yaml", []byte("inner: !x\n"), &file{})
 	if err == nil || !strings.Contains(err.Error(), "s.yaml") {

@@ -167,6 +167,7 @@ func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
 	list, isList := n.(*ast.SequenceNode)
 	switch text := written(n); {
 	case isMapping && (k == reflect.Struct || k == reflect.Map):
+		e.merge(mapping)
 		for _, v := range mapping.Values {
 			e.entry(v, t)
 		}
@@ -187,6 +188,35 @@ func (e *treeCheck) walk(n ast.Node, t reflect.Type, key string) ast.Node {
 		}
 	}
 	return n
+}
+
+// merge replaces merged mappings by those of their entries that the mapping does not have itself,
+// because the library refuses these (https://yaml.org/type/merge.html).
+func (e *treeCheck) merge(m *ast.MappingNode) {
+	var merged []ast.Node
+	names := map[string]bool{}
+	explicit := slices.DeleteFunc(slices.Clone(m.Values), func(v *ast.MappingValueNode) bool {
+		alias, is := v.Value.(*ast.AliasNode)
+		if is = is && v.Key.IsMergeKey(); is {
+			merged = append(merged, e.anchors[alias.Value.GetToken().Value])
+		} else {
+			names[v.Key.GetToken().Value] = true
+		}
+		return is
+	})
+	for _, n := range merged {
+		from, is := n.(*ast.MappingNode)
+		if !is {
+			return // the library reports it
+		}
+		e.merge(from)
+		for _, v := range from.Values {
+			if name := v.Key.GetToken().Value; !names[name] {
+				explicit, names[name] = append(explicit, v), true
+			}
+		}
+	}
+	m.Values = explicit
 }
 
 // nodeNoun returns what a file has at a node.
@@ -311,7 +341,11 @@ func exactJSON(value any, t reflect.Type, key string) error {
 			if t.Kind() == reflect.Map {
 				inner, is = t.Elem(), true
 			}
-			if is {
+			switch {
+			case v == nil && t.Kind() == reflect.Map:
+				errs = append(errs, fmt.Errorf("%s has no value; write one, or remove the key",
+					name))
+			case is:
 				errs = append(errs, exactJSON(v, inner, name))
 			}
 		}
@@ -322,6 +356,9 @@ func exactJSON(value any, t reflect.Type, key string) error {
 			}
 		}
 	case nil:
+		if key == "" {
+			return errors.New("the document is null; write an object")
+		}
 		if isNumeric(t) {
 			return fmt.Errorf("%s has no value; %s", key, nullHint)
 		}

@@ -114,7 +114,16 @@ func (e Entry) brief() Entry {
 
 // Place returns a text whose order is the reverse of the index.
 func (e Entry) Place() string {
-	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z") + " " + e.ID
+	return e.Time.UTC().Format(placeTime) + " " + e.ID
+}
+
+const placeTime = "2006-01-02T15:04:05.000000000Z"
+
+// IsPlace reports whether a text has the form of a Place.
+func IsPlace(text string) bool {
+	moment, id, _ := strings.Cut(text, " ")
+	_, err := time.Parse(placeTime, moment)
+	return err == nil && id != ""
 }
 
 // entryOf reads a run's entry and its part of the history, with the shapes of that.
