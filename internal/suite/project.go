@@ -321,9 +321,13 @@ func (p *Project) Suite(name string) (*Suite, error) {
 			"run", p.File,
 			strings.Join(names, ", "))
 	}
-	if name != "" && !slices.Contains(names, name) {
+	switch {
+	case name != "" && len(names) == 0:
+		return nil, fmt.Errorf("%s has no suites, so it has no suite %q; leave out the name",
+			p.File, name)
+	case name != "" && !slices.Contains(names, name):
 		return nil, fmt.Errorf("%s has no suite %q; %s", p.File, name, strictyaml.Meant(name, names,
-			"its suites are "+cmp.Or(strings.Join(names, ", "), "none")))
+			"its suites are "+strings.Join(names, ", ")))
 	}
 	doc, err := p.document(name)
 	if err != nil {

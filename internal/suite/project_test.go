@@ -365,3 +365,15 @@ func TestProjectIsMapping(t *testing.T) {
 		}
 	}
 }
+
+func TestSuiteOfNone(t *testing.T) {
+	p, err := ReadProject("prony.yaml", []byte("targets: {a: {command: ./a}}\n"+
+		"requests: [{request: GET /}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `prony.yaml has no suites, so it has no suite "prony.yaml"; leave out the name`
+	if _, err := p.Suite("prony.yaml"); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -254,7 +254,15 @@ func (o Objective) subjectOf(l *record.Load) (sample, bool) {
 func (o Objective) time(c *Outcome, s sample) {
 	n := s.dist.Count
 	c.Samples = n + s.silent
-	if c.Samples == 0 {
+	switch {
+	case c.Samples > 0:
+	case s.answered > 0 && o.Time == lag:
+		c.Text = "only an open load has a lag"
+		return
+	case s.answered > 0 && o.Time == connect:
+		c.Text = "no connection was opened in the window"
+		return
+	default:
 		c.Text = "there were no answers"
 		return
 	}

@@ -230,7 +230,8 @@ func (s Source) have(to *service.Service, target *service.Target, args []string)
 // wrong wraps an error of a source: with the command line's words for it, or with its file.
 func (s Source) wrong(called string, err error) error {
 	if s.File != "" {
-		return fmt.Errorf("%s: target %s: %s: %w", s.File, s.Name, called, err)
+		return fmt.Errorf("%s: target %s: %s: %w", s.File, s.Name,
+			strings.TrimPrefix(called, "--"), err)
 	}
 	return cli.Usagef("%s: %w", called, err)
 }
@@ -248,7 +249,7 @@ func (s Source) attach(text string, to *service.Built) error {
 			"'Authorization: Basic …', or ${NAME} of the environment instead of the value")
 	case strings.Trim(u.Path, "/") != "":
 		return errors.New("the URL must be only " + u.Scheme + "://HOST:PORT; set the " +
-			"path with --get")
+			"path in the requests")
 	}
 	all, err := u.Resolve(context.Background(), ports[u.Scheme])
 	if err != nil {

@@ -437,3 +437,14 @@ func TestSuiteSearches(t *testing.T) {
 		t.Errorf("with objectives %+v", all)
 	}
 }
+
+// The error of a target in a file names its key, not a flag.
+func TestURLInFile(t *testing.T) {
+	_, err := Services([]Source{{File: "prony.yaml", Name: "a", Way: URL("http://127.0.0.1:8/x")}},
+		nil, "")
+	const want = "prony.yaml: target a: url http://127.0.0.1:8/x: the URL must be only " +
+		"http://HOST:PORT; set the path in the requests"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
