@@ -288,9 +288,9 @@ func (f *loadFlags) check() error {
 func (f *loadFlags) effects() error {
 	open := f.rate+f.trace != ""
 	for _, row := range []struct {
-		vain  bool
-		flags string
-		hint  string
+		ineffective bool
+		flags       string
+		hint        string
 	}{
 		{f.scenario != "", "method header body type keys zipf status want", "is for one request, " +
 			"but --scenario describes all requests; write it into the file"},
@@ -300,7 +300,7 @@ func (f *loadFlags) effects() error {
 			"connection; leave out --streams"},
 	} {
 		for name := range strings.FieldsSeq(row.flags) {
-			if row.vain && f.given(name) {
+			if row.ineffective && f.given(name) {
 				return fmt.Errorf("--%s %s", name, row.hint)
 			}
 		}

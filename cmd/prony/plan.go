@@ -38,7 +38,7 @@ checkout or of this prony.yaml.`,
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
 			err := cmp.Or(extents(c), refuse(c.Flags().Changed,
-				vain{effect == "", "from", "--detect with a difference, such as 3%"}))
+				noEffect{effect == "", "from", "--detect with a difference, such as 3%"}))
 			if err != nil {
 				return err
 			}

@@ -77,9 +77,9 @@ Format svg is a picture of the ratios, with colors for light and for dark pages.
 			}
 			markdown := f.format == "markdown" || f.update != ""
 			err := refuse(c.Flags().Changed,
-				vain{f.update == "", "section", "--update with the Markdown file"},
-				vain{!markdown, "columns fold", "--format markdown or --update"},
-				vain{f.format != "parquet", "table", "--format parquet"})
+				noEffect{f.update == "", "section", "--update with the Markdown file"},
+				noEffect{!markdown, "columns fold", "--format markdown or --update"},
+				noEffect{f.format != "parquet", "table", "--format parquet"})
 			if err != nil {
 				return err
 			}

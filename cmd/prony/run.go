@@ -92,7 +92,7 @@ func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l 
 	err := f.observe.wish(&out)
 	if err == nil && project == nil {
 		err = refuse(c.Flags().Changed,
-			vain{true, "remote", "a prony.yaml with a target that has a url"})
+			noEffect{true, "remote", "a prony.yaml with a target that has a url"})
 	}
 	if err == nil && project != nil {
 		err = ofProject(ctx, l, project, &out, f.remote)
@@ -205,7 +205,7 @@ func extents(c *cobra.Command) error {
 			return cli.Usagef("--%s must be greater than 0, got %s", name, v)
 		}
 	}
-	return refuse(c.Flags().Changed, vain{c.Flag("interleave").Value.String() == suite.ByBlocks,
+	return refuse(c.Flags().Changed, noEffect{c.Flag("interleave").Value.String() == suite.ByBlocks,
 		"slices freeze", "slices: leave out --interleave blocks"})
 }
 

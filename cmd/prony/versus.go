@@ -245,9 +245,9 @@ func (f *versusFlags) given(is func(string) bool) error {
 			method != http.MethodHead
 	})
 	err := refuse(is,
-		vain{bodiless, "body type", "a request with a body, such as --request 'POST /sum'"},
-		vain{f.body == "", "type", "--body"},
-		vain{len(f.images) == 0, "launcher", "--image: other services cannot be started by it"})
+		noEffect{bodiless, "body type", "a request with a body, such as --request 'POST /sum'"},
+		noEffect{f.body == "", "type", "--body"},
+		noEffect{len(f.images) == 0, "launcher", "--image: other services cannot be started by it"})
 	if err != nil {
 		return err
 	}

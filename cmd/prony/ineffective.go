@@ -6,15 +6,15 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// vain are flags that have no effect beside others, if is; hint says what they need.
-type vain struct {
+// noEffect are flags that have no effect because of others, if is; hint says what they need.
+type noEffect struct {
 	is    bool
 	flags string
 	hint  string
 }
 
 // refuse returns a usage error for the first given flag that has no effect.
-func refuse(given func(string) bool, rows ...vain) error {
+func refuse(given func(string) bool, rows ...noEffect) error {
 	for _, row := range rows {
 		for name := range strings.FieldsSeq(row.flags) {
 			if row.is && given(name) {
