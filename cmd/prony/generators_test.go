@@ -117,7 +117,7 @@ func TestGeneratorsUsage(t *testing.T) {
 		{"load URL --generators 2 --listen :0 --key x --identity x", "exclude each other"},
 		{"load URL --generators 999 -c 999", "at most 256"},
 		{"load URL --generators 9 -c 8", "8 connections are too few for 9 generators"},
-		{"load URL --generators 2 --cores 0,0,0", "a multiple of 2"},
+		{"load URL --generators 2 --cores 0", "a multiple of 2"},
 		{"load URL --generators 2 --ceiling", "of one process"},
 		{"generate --index 0", "--of is missing: set it to the address of the coordinator"},
 		{"generate --of 127.0.0.1:9", "--index is missing"},

@@ -96,7 +96,7 @@ func TestProjectRefuses(t *testing.T) {
 		"targets: {a: {command: ./app, needs: [{tool: no-such-tool}]}}\n"+requests)
 	one := "targets: {a: {command: ./app}}\n" + requests
 	check(2, `no target or service matches "b"; there are a`, one, "--targets", "b")
-	check(2, `prony.yaml has no suite "x"`, one, "x")
+	check(2, `prony.yaml has no suites, so it has no suite "x"`, one, "x")
 	check(1, `baseline "b" is not among the targets of this project`,
 		"targets: {a: {command: ./app}, b: {command: ./app}}\n"+requests+
 			"suites: {x: {targets: [a], baseline: b}}\n", "x")

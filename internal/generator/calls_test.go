@@ -97,6 +97,9 @@ func TestCalls(t *testing.T) {
 		var reference *load.Result
 		for _, engine := range secureEngines {
 			for _, churn := range []int{0, 3} {
+				if churn > 0 && c.Streams > 1 {
+					continue // only a connection with one request at a time is renewed
+				}
 				name := fmt.Sprintf("%s, %s, %d streams, churn %d", engine, c.Protocol, c.Streams,
 					churn)
 				r := offerStreams(t, engine, c, load.Spec{Requests: 90, Churn: churn}, calling...)

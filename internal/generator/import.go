@@ -61,7 +61,10 @@ var (
 // cleaned removes the text that was added to a tool's output: colors, and what stands before each
 // line.
 func cleaned(text string) string {
-	text = colors.ReplaceAllString(strings.TrimPrefix(text, "\ufeff"), "")
+	text = strings.TrimPrefix(text, "\ufeff")
+	if strings.Contains(text, "\x1b[") { // a replacement copies the text, which may be large
+		text = colors.ReplaceAllString(text, "")
+	}
 	trimmed := strings.TrimSpace(text)
 	first, _, _ := strings.Cut(trimmed, "\n")
 	if lines := strings.Count(trimmed, "\n") + 1; !prefixes.MatchString(first) ||

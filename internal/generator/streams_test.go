@@ -99,6 +99,9 @@ func TestStreams(t *testing.T) {
 				CA: ca, Streams: 4},
 		} {
 			for _, churn := range []int{0, 3} {
+				if churn > 0 && c.Streams > 1 {
+					continue // only a connection with one request at a time is renewed
+				}
 				name := fmt.Sprintf("%s, %s, %d streams, churn %d", engine, c.Protocol, c.Streams,
 					churn)
 				r := offerStreams(t, engine, c, load.Spec{Requests: 70, Churn: churn}, streamed...)

@@ -227,7 +227,7 @@ var verbs = []verb{
 		wrong:  []string{"traces RUN --limit -1", "traces RUN --slowest -1"},
 		prints: []string{"traces RUN"}},
 	{name: "site", reads: []line{
-		{args: "site RUN/.. -o OUT", at: "RUN/trials.ndjson", fine: goesOn}},
+		{args: "site RUN/.. -o OUT", at: "RUN/trials.ndjson", fine: goesOn, index: true}},
 		wrong:  []string{"site --url nowhere", "site --out ''"},
 		prints: []string{"site RUN/.. -o OUT"}},
 	{name: "trend", reads: []line{
