@@ -24,18 +24,20 @@ const latencyFile = "/dev/cpu_dma_latency"
 // a virtual machine whose kernel can poll; otherwise empty.
 func Idle(p record.Provenance) string {
 	driver := read("/sys/devices/system/cpu/cpuidle/current_driver")
-	if !p.Hypervisor || p.Cores < 2 || driver == "" || driver == "none" ||
-		unix.Access(latencyFile, unix.W_OK) != nil {
+	if !p.Hypervisor || p.Cores < 2 || driver == "" || driver == "none" {
 		return ""
 	}
+	release, err := PollIdle() // a container's devices can be refused although root may write
+	if err != nil {
+		return ""
+	}
+	release()
 	return record.IdlePolls
 }
 
 // PollIdle lets the idle cores of this machine poll for work until release is called or this
 // program ends. In a virtual machine, a core that halts is left to the hypervisor, and the program
-// that wakes it up pays for the hypervisor's work: a service that responds to a waiting load
-// generator used 10 to 25 % more CPU time per request, and its noise between slices was 1.5 times
-// as large.
+// that wakes it up pays for the hypervisor's work; docs/decisions/0062-idle-cores.md has how much.
 func PollIdle() (release func(), err error) {
 	f, err := os.OpenFile(latencyFile, os.O_WRONLY, 0)
 	if err != nil {
