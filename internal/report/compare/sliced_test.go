@@ -91,9 +91,10 @@ func TestSlicesOfTwoRuns(t *testing.T) {
 // TestTextOfSlices checks the text of a comparison side by side: the sources of numbers, the extent
 // of the measurement, detectable differences, and findings on all starts.
 func TestTextOfSlices(t *testing.T) {
-	noise := []float64{1.004, 0.997, 1.001, 0.998, 1.003, 0.999, 1.002, 0.996}
-	s := inSlices(runOf("r", noon, rows{"a": drifting, "b": drifting, "a-again": drifting}),
-		rows{"a": drifting, "b": scaled(drifting, noise...),
+	noise := []float64{1.024, 1.017, 1.021, 1.018, 1.023, 1.019, 1.022, 1.016}
+	s := inSlices(runOf("r", noon, rows{"a": drifting, "b": scaled(drifting, 1.02),
+		"a-again": drifting}),
+		rows{"a": drifting, "b": scaled(drifting, noise...), // as the mean of a and a-again
 			"a-again": scaled(drifting, 1.04, 1.041, 1.039)})
 	for _, r := range s.Records {
 		if r.Target.Name == "a-again" {
