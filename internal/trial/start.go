@@ -61,6 +61,12 @@ type CPUClock interface {
 	Close()
 }
 
+// Interrupter takes cores from what runs there, for some microseconds.
+type Interrupter interface {
+	Interrupt()
+	Close() error
+}
+
 // Slicing is the part of the world that starts need.
 type Slicing struct {
 	Open func(ctx context.Context, s load.Spec, engine string, speech *nethttp.Config) (Loader,
@@ -69,6 +75,10 @@ type Slicing struct {
 	Freeze  func(p launch.Process, runsOn bool) (Freezer, error)
 	Clock   func(pids func() []int, groups []launch.Group) CPUClock
 	Machine func() (Machine, error)
+	// Interrupt opens what interrupts cores before a clock is read in a slice, because the kernel
+	// adds the time of running threads to their clocks only when they leave a core, and at ticks;
+	// nil, or an error: readings lack up to a tick.
+	Interrupt func(cores []int) (Interrupter, error)
 	// Stalls watches cores; nil: stalls are not recorded.
 	Stalls stallfree.Opener
 	// Copies is the folder for the copies of services' folders in which starts work; empty: they
@@ -87,7 +97,8 @@ type start struct {
 	slices  []record.Slice
 	rng     *rand.Rand
 	machine Machine
-	self    CPUClock // of this program, which offers the load
+	self    CPUClock    // of this program, which offers the load
+	cores   Interrupter // of the targets; nil: none
 	stalls  *stallfree.Log
 }
 
@@ -334,6 +345,8 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		return nobody, err
 	}
 	defer s.machine.Close()
+	s.openCores()
+	defer s.closeCores()
 	s.self = s.lab.Slicing.Clock(func() []int { return []int{os.Getpid()} }, nil)
 	for i, f := range s.sides {
 		f.step = "slices"
@@ -359,6 +372,7 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 		report(round)
 	}
+	s.closeCores() // in open slices, stalls are recorded, and this would be one
 	if failed, err := s.interleaveOpen(ctx); err != nil {
 		return failed, err
 	}
@@ -375,6 +389,23 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 	}
 	return 0, nil
+}
+
+// openCores sets the Interrupter. Without one, CPU times of slices scatter more, without a bias.
+func (s *start) openCores() {
+	if s.lab.Slicing.Interrupt == nil {
+		return
+	}
+	if cores, err := s.lab.Slicing.Interrupt(s.lab.Layout.Service); err == nil {
+		s.cores = cores
+	}
+}
+
+func (s *start) closeCores() {
+	if s.cores != nil {
+		_ = s.cores.Close() // its process ends anyway
+		s.cores = nil
+	}
 }
 
 // connect connects a load that is offered in slices, while the target runs alone. It uses only the
@@ -449,6 +480,12 @@ func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (
 		return out, err
 	}
 	x.CPU = f.clock.Read
+	if s.cores != nil {
+		x.CPU = func() int64 {
+			s.cores.Interrupt()
+			return f.clock.Read()
+		}
+	}
 	got, err := loader.Slice(ctx, x)
 	if freezing := f.stop(); err == nil {
 		err = freezing

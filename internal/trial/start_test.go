@@ -40,6 +40,9 @@ type crew struct {
 	wakeNs       int64  // processor time that a target uses each time it is resumed
 	incomplete   string // target whose clock is not complete
 	clocksClosed int
+
+	interrupts       int // of cores, each before a clock is read
+	interruptsClosed int
 }
 
 type target struct {
@@ -81,10 +84,16 @@ func newCrew(t *testing.T) *crew {
 		Clock: func(func() []int, []launch.Group) trial.CPUClock {
 			return targetClock{c.last()}
 		},
-		Machine: func() (trial.Machine, error) { return machine{}, nil },
+		Machine:   func() (trial.Machine, error) { return machine{}, nil },
+		Interrupt: func([]int) (trial.Interrupter, error) { return interrupter{c}, nil },
 	}
 	return c
 }
+
+type interrupter struct{ *crew }
+
+func (i interrupter) Interrupt()   { i.interrupts++ }
+func (i interrupter) Close() error { i.interruptsClosed++; return nil }
 
 type machine struct{}
 
@@ -168,9 +177,10 @@ func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
 	n := int64(math.Round(perS * s.Window.Seconds()))
 	each := int64(2e7 / x.crew.perS[key])
 	x.cpuNs += int64(perS*s.Lead.Seconds()) * each
+	from := s.CPU()
 	x.cpuNs += n * each
 	return load.Sliced{BeganNs: began, OpenedNs: began + int64(s.Lead), ClosedNs: clock.Mono(),
-		EndedNs: clock.Mono(), Requests: n, CPUNs: n * each}, nil
+		EndedNs: clock.Mono(), Requests: n, CPUNs: s.CPU() - from}, nil
 }
 
 // loader hides the result of Close, which a loader does not have.
@@ -248,6 +258,11 @@ func TestStart(t *testing.T) {
 		head, all, err := record.ReadSlices(c.dir, records[0].SideBySide.File)
 		if err != nil || len(head.Trials) != 2 || len(all) != 2*(head.Rounds+head.Open.Rounds) {
 			t.Errorf("%d slices of %+v, error %v", len(all), head, err)
+		}
+		// Closed slices, also those that decide the lengths, read exact clocks twice.
+		if closed := 2 * (head.Rounds + 5); c.interrupts != 2*closed || c.interruptsClosed != 1 {
+			t.Errorf("%d interrupts in %d closed slices, ended %d times", c.interrupts, closed,
+				c.interruptsClosed)
 		}
 		seeds := len(c.seeds)
 		if seeds != head.Open.Rounds {

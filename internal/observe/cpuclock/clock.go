@@ -6,8 +6,9 @@
 // reading therefore lacks up to one tick (1 to 10 ms) of each thread that runs at that moment, and
 // nothing of threads that wait or are stopped. If a target is read twice in the same state, such as
 // under load, the two gaps have the same mean: differences are unbiased, and scatter by at most a
-// tick for each core. Readings of a stopped target are exact. Only the process itself could read
-// its running threads exactly (clock_gettime(2) of a thread, getrusage(2)).
+// tick for each core. Readings of a stopped target are exact, and those right after its threads had
+// to leave their cores (stalls.Interrupter). Only the process itself could read its running threads
+// exactly without that (clock_gettime(2) of a thread, getrusage(2)).
 //
 // Non-goals: it does not sample by itself (package probe does), and judges nothing.
 package cpuclock

@@ -128,6 +128,31 @@ func (h *heartbeats) close() error {
 	return errors.Join(err, unix.Munmap(h.memory))
 }
 
+// Interrupter interrupts what runs on some cores, so that the kernel adds the time of running
+// threads to their clocks (package cpuclock). It has a process as a heartbeat does, which does not
+// tick.
+type Interrupter struct{ beats *heartbeats }
+
+// OpenInterrupter starts the process. The error is fs.ErrPermission if the user may not.
+func OpenInterrupter(cores []int) (*Interrupter, error) {
+	h, err := startHeartbeats(cores, int64(Period))
+	if err != nil {
+		return nil, fmt.Errorf("interrupt cores %v: %w", cores, err)
+	}
+	return &Interrupter{h}, nil
+}
+
+// Interrupt interrupts each core for some microseconds. It neither allocates nor waits longer than
+// some 100 µs for each core.
+func (i *Interrupter) Interrupt() {
+	for k := range i.beats.beats {
+		i.beats.beats[k].Interrupt()
+	}
+}
+
+// Close ends the process.
+func (i *Interrupter) Close() error { return i.beats.close() }
+
 // beatClock is the clock of one core.
 type beatClock struct {
 	*heartbeats

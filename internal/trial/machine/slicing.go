@@ -7,6 +7,7 @@ import (
 	"prony.example/internal/launch/freeze"
 	"prony.example/internal/observe/cpuclock"
 	"prony.example/internal/observe/stallfree"
+	"prony.example/internal/observe/stalls"
 	"prony.example/internal/trial"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
@@ -51,6 +52,13 @@ func slicing() trial.Slicing {
 				return nil, err
 			}
 			return m, nil
+		},
+		Interrupt: func(cores []int) (trial.Interrupter, error) {
+			i, err := stalls.OpenInterrupter(cores)
+			if err != nil { // a nil pointer would be a non-nil Interrupter
+				return nil, err
+			}
+			return i, nil
 		},
 		Stalls: stallfree.OpenReal,
 	}

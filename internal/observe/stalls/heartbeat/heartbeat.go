@@ -34,7 +34,8 @@ const Memory = 3
 // Capacity is the number of ticks that are kept for each core.
 const Capacity = 1 << 14
 
-// States of a Beat, and commands.
+// States of a Beat, and commands. Each command above Ticking wakes the thread for a moment, as
+// Interrupt does, and leaves it idle.
 const (
 	Starting = iota // no thread yet
 	Idle            // the thread waits for a command
@@ -45,6 +46,7 @@ const (
 type Beat struct {
 	Command uint32 // Idle or Ticking; a futex on which the heartbeat waits
 	State   uint32 // a futex on which the parent waits
+	Last    uint32 // the last command that the thread has read while idle
 	Head    uint64 // number of written ticks; the tick n is at n modulo Capacity
 	Ticks   [Capacity]int64
 }
@@ -201,6 +203,7 @@ func (s Start) run(core int, b *Beat) error {
 		b.change(Idle)
 		for {
 			command := atomic.LoadUint32(&b.Command)
+			atomic.StoreUint32(&b.Last, command)
 			if command == Ticking {
 				break
 			}
@@ -240,6 +243,20 @@ func (b *Beat) tick(period int64) {
 		atomic.AddUint64(&b.Head, 1)
 		for due <= woke { // passed points get no tick
 			due += period
+		}
+	}
+}
+
+// Interrupt takes the core from what runs there, for some microseconds, if the thread is idle. It
+// returns when the thread runs, or after a limit of attempts to see it, some 100 µs.
+func (b *Beat) Interrupt() {
+	const limit = 100_000
+	command := max(atomic.LoadUint32(&b.Command)+1, Ticking+1)
+	atomic.StoreUint32(&b.Command, command)
+	Wake(&b.Command)
+	for range limit {
+		if atomic.LoadUint32(&b.Last) == command {
+			return
 		}
 	}
 }
