@@ -263,4 +263,3 @@ func plus(sum *int64, part int64) {
 	}
 	*sum += part
 }
-
