@@ -159,7 +159,7 @@ var loadRules = []Rule{
 			"within 1 %, five calls and the calls that are not counted yet",
 		"",
 		"INVALID; SUSPECT if other clients of the backend may hide it; " + aRemark +
-			" if the counter cannot tell",
+			" if the counter cannot show it",
 		"docs/project.md", unasked},
 	{"censored",
 		"every request was answered by the end of the drain",
