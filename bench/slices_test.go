@@ -51,6 +51,9 @@ var slicesQuestions = []slicesQuestion{
 		slices: 2 * time.Second, warmup: 1500 * time.Millisecond, planned: 20},
 	{name: "go-5-percent-minute", base: "UNITS=100", change: "UNITS=112", starts: 4,
 		slices: 2 * time.Second, warmup: 1500 * time.Millisecond, planned: 20},
+	// The same question since idle cores poll in virtual machines.
+	{name: "go-5-percent-minute-polling", base: "UNITS=100", change: "UNITS=112", starts: 4,
+		slices: 2 * time.Second, warmup: 1500 * time.Millisecond, planned: 20},
 	{name: "go-1-percent", base: "UNITS=100", change: "UNITS=102", starts: 12,
 		slices: 4 * time.Second, warmup: 1500 * time.Millisecond, planned: 20},
 	{name: "go-rare", base: "UNITS=100", change: "UNITS=100 RARE=200000 EVERY=20000", starts: 10,

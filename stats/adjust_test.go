@@ -13,7 +13,7 @@ import (
 // regression over the rounds of a start predicts the effect of the covariate's difference between
 // targets, which is subtracted. It shows why CompareStarts does not do this.
 func adjusted(r *Rounds) float64 {
-	whole := r.Compare(0, 1, Throughput).LogRatio
+	whole := r.Compare([]int{0}, []int{1}, Throughput).LogRatio
 	var sums [2]SliceRow
 	for _, round := range r.rounds {
 		for target := range sums {
@@ -72,7 +72,7 @@ func playAdjustment(r *rand.Rand, m machine, helpers float64, ticks bool,
 					}
 				}
 			}
-			plain = append(plain, start.Compare(0, 1, Throughput).LogRatio)
+			plain = append(plain, start.Compare([]int{0}, []int{1}, Throughput).LogRatio)
 			better = append(better, adjusted(start))
 			all = append(all, start)
 		}
@@ -139,8 +139,8 @@ func TestWindowLength(t *testing.T) {
 			var xs, ys []float64
 			for range starts {
 				s := d.start(r, equal(2))
-				xs = append(xs, s.Compare(0, 1, Throughput).LogRatio)
-				ys = append(ys, s.Compare(0, 1, CPUPerRequest).LogRatio)
+				xs = append(xs, s.Compare([]int{0}, []int{1}, Throughput).LogRatio)
+				ys = append(ys, s.Compare([]int{0}, []int{1}, CPUPerRequest).LogRatio)
 			}
 			line += fmt.Sprintf(" %.2f / %.2f %% |", 100*sd(xs), 100*sd(ys))
 			sds[window] = sd(xs)

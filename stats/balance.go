@@ -96,7 +96,7 @@ type balanceRound struct {
 
 func covariates(round []SliceRow, covariate, targets int) (out balanceRound) {
 	for target := range targets {
-		if row, ok := slice(round, target); ok && covariate < len(row.Covariates) {
+		if row, ok := slice(round, []int{target}); ok && covariate < len(row.Covariates) {
 			out.targets = append(out.targets, target)
 			out.values = append(out.values, row.Covariates[covariate])
 		}

@@ -120,7 +120,7 @@ func (s scenario) measure(m machine, experiments int, seed uint64) misses {
 func compareAll(starts []*Rounds, a, b int, q Quantity) []StartRatio {
 	out := make([]StartRatio, len(starts))
 	for i, s := range starts {
-		out[i] = s.Compare(a, b, q)
+		out[i] = s.Compare([]int{a}, []int{b}, q)
 	}
 	return out
 }
@@ -298,7 +298,7 @@ func TestMedianMissesRareEvents(t *testing.T) {
 	for range experiments {
 		pair := make([]StartRatio, starts)
 		for i := range pair {
-			pair[i] = d.start(r, services).Compare(0, 1, CPUPerRequest)
+			pair[i] = d.start(r, services).Compare([]int{0}, []int{1}, CPUPerRequest)
 			whole += pair[i].LogRatio / (experiments * starts)
 			typical += pair[i].Typical / (experiments * starts)
 			pair[i].LogRatio = pair[i].Typical

@@ -102,7 +102,7 @@ func turns(r *rand.Rand, fast turning, rounds int, lead, window, shift float64) 
 		x := d[1] - d[0] + math.Log(1.05)
 		squares += x * x
 	}
-	s := NewRounds(rows).Compare(0, 1, Throughput)
+	s := NewRounds(rows).Compare([]int{0}, []int{1}, Throughput)
 	return math.Expm1(s.LogRatio), math.Sqrt(squares / float64(rounds))
 }
 

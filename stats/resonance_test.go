@@ -23,7 +23,8 @@ func offBy(d design, perStart float64, starts int) float64 {
 	r := rand.New(rand.NewPCG(5, 1))
 	sum := 0.0
 	for range starts {
-		sum += d.start(r, services).Compare(0, 1, Throughput).LogRatio - math.Log(0.96)
+		got := d.start(r, services).Compare([]int{0}, []int{1}, Throughput)
+		sum += got.LogRatio - math.Log(0.96)
 	}
 	return sum / float64(starts)
 }

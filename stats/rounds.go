@@ -66,12 +66,19 @@ func NewRounds(rows []SliceRow) *Rounds {
 	return r
 }
 
-// slice returns a target's slice in a round; false: it is missing.
-func slice(round []SliceRow, target int) (SliceRow, bool) {
-	if target >= len(round) {
-		return SliceRow{}, false
+// slice returns the sum of the slices of a side's targets in a round; false: one is missing.
+func slice(round []SliceRow, side []int) (sum SliceRow, ok bool) {
+	for i, target := range side {
+		if target >= len(round) || round[target].TimeNs <= 0 {
+			return SliceRow{}, false
+		}
+		if i == 0 {
+			sum = round[target]
+		} else {
+			sum = sum.plus(round[target])
+		}
 	}
-	return round[target], round[target].TimeNs > 0
+	return sum, len(side) > 0
 }
 
 // plus returns the sum of two slices.
@@ -103,8 +110,8 @@ func (q Quantity) parts(row SliceRow) (top, bottom float64, known bool) {
 
 // StartRatio is the result of one start for b over a, in natural logarithms: 0.02 is 2 %.
 type StartRatio struct {
-	Rounds  int // rounds with a slice of both targets
-	Skipped int // rounds with a slice of only one target
+	Rounds  int // rounds with the slices of both sides
+	Skipped int // rounds with the slices of only one side
 	// LogRatio is the ratio of totals: all work over all time, so rare events have full weight. NaN
 	// if a total has no logarithm.
 	LogRatio float64
@@ -142,7 +149,8 @@ const (
 // be measured. 0 without a window.
 func (s StartRatio) RarestNs() int64 { return s.WindowNs / LeastEvents }
 
-// Compare compares target b with target a over the rounds in which both have a slice.
+// Compare compares side b with side a over the rounds in which both have their slices. A side is a
+// target, or all instances of a target: their slices in a round count as one.
 //
 // LogRatio is a ratio of totals, and no round is dropped or weighted by its value: the median of
 // rounds, a trimmed mean, or weights by a round's own variance would exclude rare events of a
@@ -155,7 +163,7 @@ func (s StartRatio) RarestNs() int64 { return s.WindowNs / LeastEvents }
 //
 // SE does not include differences between starts. Use it for planning and for the components of
 // CompareStarts, never as an interval.
-func (r *Rounds) Compare(a, b int, q Quantity) StartRatio {
+func (r *Rounds) Compare(a, b []int, q Quantity) StartRatio {
 	nan := math.NaN()
 	s := StartRatio{LogRatio: nan, SE: nan, Typical: nan, Ending: nan}
 	var pairs [][2]SliceRow

@@ -29,7 +29,8 @@ func TestCompareIsOfTotals(t *testing.T) {
 	for range 10 {
 		pairs = append(pairs, [2]int64{100, 95})
 	}
-	r := NewRounds(rowsOf(append(pairs, [2]int64{100, 40})...)).Compare(0, 1, Throughput)
+	pairs = append(pairs, [2]int64{100, 40})
+	r := NewRounds(rowsOf(pairs...)).Compare([]int{0}, []int{1}, Throughput)
 	if !near(r.LogRatio, math.Log(0.9)) || !near(r.Typical, math.Log(0.95)) {
 		t.Errorf("whole %v, typical %v", math.Exp(r.LogRatio), math.Exp(r.Typical))
 	}
@@ -46,7 +47,7 @@ func TestCompareIsOfTotals(t *testing.T) {
 func TestCompareWeighsByTime(t *testing.T) {
 	rows := rowsOf([2]int64{80, 100}, [2]int64{120, 100})
 	rows[2].TimeNs, rows[3].TimeNs = 60*ms, 60*ms
-	if r := NewRounds(rows).Compare(0, 1, Throughput); !near(r.LogRatio, 0) {
+	if r := NewRounds(rows).Compare([]int{0}, []int{1}, Throughput); !near(r.LogRatio, 0) {
 		t.Errorf("log ratio %v", r.LogRatio)
 	}
 }
@@ -56,7 +57,7 @@ func TestCompareWeighsByTime(t *testing.T) {
 func TestEnding(t *testing.T) {
 	check := func(want float64, pairs ...[2]int64) {
 		t.Helper()
-		r := NewRounds(rowsOf(pairs...)).Compare(0, 1, Throughput)
+		r := NewRounds(rowsOf(pairs...)).Compare([]int{0}, []int{1}, Throughput)
 		if !near(r.Ending, want) && !(math.IsNaN(r.Ending) && math.IsNaN(want)) {
 			t.Errorf("%v: ending %v, want %v", pairs, r.Ending, want)
 		}
@@ -72,12 +73,12 @@ func TestEnding(t *testing.T) {
 func TestCompareCPU(t *testing.T) {
 	rows := rowsOf([2]int64{100, 100}, [2]int64{100, 50})
 	rows[3].CPUNs = 80_000 // b: 180 µs for 150 requests, a: 1 µs each
-	r := NewRounds(rows).Compare(0, 1, CPUPerRequest)
+	r := NewRounds(rows).Compare([]int{0}, []int{1}, CPUPerRequest)
 	if !near(r.LogRatio, math.Log(1.2)) {
 		t.Errorf("ratio %v", math.Exp(r.LogRatio))
 	}
 	rows[1].CPUNs = -1
-	r = NewRounds(rows).Compare(0, 1, CPUPerRequest)
+	r = NewRounds(rows).Compare([]int{0}, []int{1}, CPUPerRequest)
 	if !math.IsNaN(r.LogRatio) || !strings.Contains(r.Warning, "processor time is unknown") {
 		t.Errorf("%+v", r)
 	}
@@ -85,11 +86,11 @@ func TestCompareCPU(t *testing.T) {
 
 func TestCompareLeavesOutHalfRounds(t *testing.T) {
 	rows := rowsOf([2]int64{100, 100}, [2]int64{100, 1}, [2]int64{100, 100})
-	r := NewRounds(append(rows[:3:3], rows[4:]...)).Compare(0, 1, Throughput)
+	r := NewRounds(append(rows[:3:3], rows[4:]...)).Compare([]int{0}, []int{1}, Throughput)
 	if r.Rounds != 2 || r.Skipped != 1 || !near(r.LogRatio, 0) || !math.IsNaN(r.SE) {
 		t.Errorf("%+v", r)
 	}
-	if none := NewRounds(nil).Compare(0, 1, Throughput); !math.IsNaN(none.LogRatio) ||
+	if none := NewRounds(nil).Compare([]int{0}, []int{1}, Throughput); !math.IsNaN(none.LogRatio) ||
 		none.Warning == "" {
 		t.Errorf("of no rows: %+v", none)
 	}
@@ -103,7 +104,7 @@ func TestRoundsAddUp(t *testing.T) {
 	rows[1].TimeNs = 30 * ms
 	r := NewRounds(append(rows, again))
 	for q := range 2 {
-		if c := r.Compare(0, 1, Quantity(q)); c.Rounds != 1 || !near(c.LogRatio, 0) {
+		if c := r.Compare([]int{0}, []int{1}, Quantity(q)); c.Rounds != 1 || !near(c.LogRatio, 0) {
 			t.Errorf("quantity %d: %+v", q, c)
 		}
 	}
@@ -115,7 +116,7 @@ func TestRoundWithoutAnswers(t *testing.T) {
 	for range 9 {
 		pairs = append(pairs, [2]int64{100, 100})
 	}
-	r := NewRounds(rowsOf(pairs...)).Compare(0, 1, Throughput)
+	r := NewRounds(rowsOf(pairs...)).Compare([]int{0}, []int{1}, Throughput)
 	if !near(r.LogRatio, math.Log(0.9)) || r.Typical != 0 || r.EventsB != 1 || notFinite(r.SE) {
 		t.Errorf("%+v", r)
 	}
@@ -134,7 +135,7 @@ func TestJackknife(t *testing.T) {
 				pairs[i][side] = int64(speed * (1 + 0.1*r.NormFloat64()))
 			}
 		}
-		s := NewRounds(rowsOf(pairs...)).Compare(0, 1, Throughput)
+		s := NewRounds(rowsOf(pairs...)).Compare([]int{0}, []int{1}, Throughput)
 		ratios, squares = append(ratios, s.LogRatio), append(squares, s.SE*s.SE)
 	}
 	// The speed of rounds scatters by 30 %, so weights differ: 0.02 sqrt(1 + 0.3²) = 0.0209.

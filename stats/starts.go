@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // LeastStarts is the number of starts that an interval needs: with fewer, Student's t has one or
@@ -76,6 +77,19 @@ func CompareStarts(pair, control []StartRatio, confidence float64) StartsRatio {
 	out.raise()
 	if out.N < LeastStarts && out.Warning == "" {
 		out.Warning = startsNeeded(out.N)
+	}
+	return out
+}
+
+// ControlOfMean scales the log ratios of a control, target a measured twice, so that they scatter
+// as the ratio of b to the mean of both instances of a does if all three scatter alike: by the root
+// of 3/4, because the variances are 2 for the control and 1 + 1/2 for the ratio. With equal
+// scatter, this ratio and the control do not correlate.
+func ControlOfMean(control []StartRatio) []StartRatio {
+	out := slices.Clone(control)
+	for i := range out {
+		out[i].LogRatio *= math.Sqrt(3. / 4)
+		out[i].SE *= math.Sqrt(3. / 4)
 	}
 	return out
 }

@@ -150,7 +150,7 @@ func TestFindRareEvents(t *testing.T) {
 				pairs[i][1] = int64(float64(pairs[i][1]) * (1 - cost))
 			}
 		}
-		return NewRounds(rowsOf(pairs...)).Compare(0, 1, Throughput)
+		return NewRounds(rowsOf(pairs...)).Compare([]int{0}, []int{1}, Throughput)
 	}
 	check := func(events int, cost, difference float64, found, few bool) {
 		t.Helper()
@@ -176,5 +176,41 @@ func TestFindRareEvents(t *testing.T) {
 	}
 	if got := FindRareEvents(nil, 0.95); got.Significant || got.P != 1 || !math.IsNaN(got.Lo) {
 		t.Errorf("of no starts: %+v", got)
+	}
+}
+
+// TestControlOfMean checks intervals of the ratio of b to the mean of both instances of a: they
+// cover the truth, and are narrower by the root of 3/4 if all scatter alike.
+func TestControlOfMean(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
+	const experiments = 4000
+	for _, n := range []int{4, 5, 8, 20} {
+		for _, b := range []float64{0.003, 0.01, 0.04} { // where a scatters by 0.01
+			var one, both float64
+			atMost := 0.955
+			if b < 0.01 { // the control's scatter is larger, and replaces the pair's
+				atMost = 0.975
+			}
+			checkShare(t, uint64(n), experiments, 0.95, atMost, func(r *rand.Rand) bool {
+				alone, pair, control := make([]StartRatio, n), make([]StartRatio, n),
+					make([]StartRatio, n)
+				for i := range pair {
+					first, again := 0.01*r.NormFloat64(), 0.01*r.NormFloat64()
+					x := b * r.NormFloat64()
+					alone[i].LogRatio = x - first
+					pair[i].LogRatio = x - (first+again)/2
+					control[i].LogRatio = again - first
+				}
+				got := CompareStarts(pair, ControlOfMean(control), 0.95)
+				one += ratioOfStarts(alone, 0.95).SDLog
+				both += ratioOfStarts(pair, 0.95).SDLog
+				return got.Lo <= 1 && 1 <= got.Hi
+			})
+			want := math.Sqrt((b*b + 0.5e-4) / (b*b + 1e-4))
+			if got := both / one; math.Abs(got/want-1) > 0.01 {
+				t.Errorf("%d starts, b scatters by %v: intervals are %.3f times as wide, want %.3f",
+					n, b, got, want)
+			}
+		}
 	}
 }

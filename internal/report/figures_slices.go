@@ -72,38 +72,42 @@ type roundPoint struct {
 	a, b     record.Slice
 }
 
-// pointsOf sums the closed slices of two targets over perDot rounds each. It leaves out rounds
-// without one of them, and rounds whose processor time is unknown.
-func pointsOf(raw table.StartSlices, a, b string, perDot int) (out []roundPoint) {
-	type pair struct{ a, b *record.Slice }
-	rounds := map[int]*pair{}
-	last := 0
-	for i := range raw.Slices {
-		s := &raw.Slices[i]
+// pointsOf sums the closed slices of two sides over perDot rounds each. It leaves out rounds
+// without a slice of each instance, and rounds whose processor time is unknown.
+func pointsOf(raw table.StartSlices, a, b []*table.Target, perDot int) (out []roundPoint) {
+	type pair struct {
+		a, b []record.Slice
+	}
+	rounds := map[int]pair{}
+	names := func(side []*table.Target, row string) bool {
+		return slices.ContainsFunc(side, func(t *table.Target) bool { return t.Name == row })
+	}
+	most, last := pair{}, 0
+	for _, s := range raw.Slices {
 		if s.Open {
 			continue
 		}
-		if rounds[s.Round] == nil {
-			rounds[s.Round] = &pair{}
+		p := rounds[s.Round]
+		if names(a, raw.Rows[s.Target]) {
+			p.a = append(p.a, s)
 		}
-		last = max(last, s.Round)
-		switch raw.Rows[s.Target] {
-		case a:
-			rounds[s.Round].a = s
-		case b:
-			rounds[s.Round].b = s
+		if names(b, raw.Rows[s.Target]) {
+			p.b = append(p.b, s)
 		}
-		if a == b {
-			rounds[s.Round].b = rounds[s.Round].a
+		rounds[s.Round], last = p, max(last, s.Round)
+		if len(p.a)+len(p.b) > len(most.a)+len(most.b) {
+			most = p
 		}
 	}
 	for from := 1; from <= last; from += perDot {
 		p := roundPoint{from: from, to: min(from+perDot-1, last)}
 		for round := p.from; round <= p.to; round++ {
-			if pair := rounds[round]; pair != nil && pair.a != nil && pair.b != nil {
-				sumSlice(&p.a, pair.a)
-				sumSlice(&p.b, pair.b)
+			r := rounds[round]
+			if len(r.a)+len(r.b) < len(most.a)+len(most.b) {
+				continue
 			}
+			sumSlices(&p.a, r.a)
+			sumSlices(&p.b, r.b)
 		}
 		if p.a.Requests > 0 && p.b.Requests > 0 {
 			out = append(out, p)
@@ -112,10 +116,12 @@ func pointsOf(raw table.StartSlices, a, b string, perDot int) (out []roundPoint)
 	return out
 }
 
-func sumSlice(sum, s *record.Slice) {
-	sum.Requests += s.Requests
-	sum.ClosedNs += s.ClosedNs - s.OpenedNs
-	sum.CPUNs += s.CPUNs
+func sumSlices(sum *record.Slice, all []record.Slice) {
+	for _, s := range all {
+		sum.Requests += s.Requests
+		sum.ClosedNs += s.ClosedNs - s.OpenedNs
+		sum.CPUNs += s.CPUNs
+	}
 }
 
 // sliceValue returns a metric of a sum of slices, whose ClosedNs is the length of its windows.
@@ -136,12 +142,14 @@ func (p roundPoint) title() string {
 // roundStrip draws the ratio of a target to its reference: a row for each start, with its rounds,
 // and one for all starts together.
 func roundStrip(sc *table.Scenario, t *table.Target, m table.Metric, perDot int) (strip, bool) {
-	reference, _ := sc.Target(t.Reference).Metric(m.Load, m.Name)
-	byStart, base := table.ByBlock(m.Sliced), table.ByBlock(reference.Sliced)
+	reference := sc.Target(t.Reference)
+	byStart := map[int]float64{}
 	var edges []float64
 	points := map[int][]roundPoint{}
 	for _, raw := range sc.Starts.Raw {
-		points[raw.Block] = pointsOf(raw, t.Reference, t.Name, perDot)
+		byStart[raw.Block] = sc.StartRatio(reference, t, m.Load, m.Name, raw.Block)
+		points[raw.Block] = pointsOf(raw, sc.Instances(reference, t),
+			sc.Instances(t, reference), perDot)
 		var ratios []float64
 		for _, p := range points[raw.Block] {
 			ratios = append(ratios, p.ratio(m.Name))
@@ -151,7 +159,7 @@ func roundStrip(sc *table.Scenario, t *table.Target, m table.Metric, perDot int)
 		if n := len(ratios); n > 0 { // a few stray rounds may lie beyond the edge
 			edges = append(edges, ratios[n/20], ratios[n-1-n/20])
 		}
-		edges = append(edges, byStart[raw.Block]/base[raw.Block])
+		edges = append(edges, byStart[raw.Block])
 	}
 	edges = slices.DeleteFunc(append(edges, m.Ratio.Lo, m.Ratio.Hi, m.Ratio.Center),
 		func(x float64) bool { return !(x > 0) || math.IsInf(x, 0) })
@@ -171,7 +179,7 @@ func roundStrip(sc *table.Scenario, t *table.Target, m table.Metric, perDot int)
 	}
 	var g stripGroup
 	for _, raw := range sc.Starts.Raw {
-		ratio := byStart[raw.Block] / base[raw.Block]
+		ratio := byStart[raw.Block]
 		if !units.Known(ratio) {
 			continue
 		}
@@ -226,10 +234,11 @@ func speedStrip(sc *table.Scenario, reference *table.Target, perDot int) *strip 
 	if reference == nil {
 		return nil
 	}
+	alone := []*table.Target{reference}
 	points := map[int][]roundPoint{}
 	var rates []float64
 	for _, raw := range sc.Starts.Raw {
-		points[raw.Block] = pointsOf(raw, reference.Name, reference.Name, perDot)
+		points[raw.Block] = pointsOf(raw, alone, alone, perDot)
 		for _, p := range points[raw.Block] {
 			rates = append(rates, sliceValue(p.a, metric.Throughput))
 		}

@@ -112,7 +112,9 @@ func TestSlicesFigure(t *testing.T) {
 func TestManyRounds(t *testing.T) {
 	records, read := inStarts()
 	s := analyze(records, table.Options{Baseline: "old", Slices: read})
-	points := pointsOf(s.Scenarios[0].Starts.Raw[1], "old", "new", 15)
+	sc := s.Scenarios[0]
+	points := pointsOf(sc.Starts.Raw[1], []*table.Target{sc.Target("old")},
+		[]*table.Target{sc.Target("new")}, 15)
 	if len(points) != 3 || points[2].title() != "rounds 31–40" {
 		t.Fatalf("%+v", points)
 	}

@@ -127,26 +127,62 @@ func (x *StartSlices) group(sc *Scenario, names []string) {
 	x.rounds = stats.NewRounds(rows)
 }
 
+// Instances returns a target and its control, unless this is the counterpart: in ratios to other
+// targets, both stand for the target.
+func (sc *Scenario) Instances(t, counterpart *Target) []*Target {
+	for _, again := range sc.Targets {
+		if again.Info.ControlOf == t.Name && again != counterpart {
+			return []*Target{t, again}
+		}
+	}
+	return []*Target{t}
+}
+
+// inStart returns the indices of the instances that have a value of a metric in slices of a start,
+// and the mean of the values' logarithms.
+func (sc *Scenario) inStart(block int, instances []*Target, load, name string) (side []int,
+	mean float64,
+) {
+	for _, t := range instances {
+		m, _ := t.Metric(load, name)
+		if value, ok := ByBlock(m.Sliced)[block]; ok {
+			side = append(side, slices.Index(sc.Starts.names, t.Name))
+			mean += math.Log(value)
+		}
+	}
+	return side, mean / float64(len(side))
+}
+
+// StartRatio returns the ratio of b to a in slices of a start; NaN if one has no value.
+func (sc *Scenario) StartRatio(a, b *Target, load, name string, block int) float64 {
+	_, logA := sc.inStart(block, sc.Instances(a, b), load, name)
+	_, logB := sc.inStart(block, sc.Instances(b, a), load, name)
+	return math.Exp(logB - logA)
+}
+
 // startRatios returns the log ratios of b to a in slices, one for each start in which both have
-// values, with their errors from rounds if the raw slices are available.
+// values, with their errors from rounds if the raw slices are available. If a target's control ran
+// in a start, the target's value is the mean of both instances, so that the control's share of the
+// time serves all ratios to the target.
 func (sc *Scenario) startRatios(a, b *Target, load, name string) (blocks []int,
 	out []stats.StartRatio,
 ) {
 	ma, _ := a.Metric(load, name)
 	mb, _ := b.Metric(load, name)
-	avs, bs, blocks := stats.Align(slicedItem(&ma), slicedItem(&mb))
-	for i, block := range blocks {
+	_, _, blocks = stats.Align(slicedItem(&ma), slicedItem(&mb))
+	for _, block := range blocks {
 		nan := math.NaN()
 		ratio := stats.StartRatio{LogRatio: nan, SE: nan, Typical: nan, Ending: nan}
+		sideA, logA := sc.inStart(block, sc.Instances(a, b), load, name)
+		sideB, logB := sc.inStart(block, sc.Instances(b, a), load, name)
 		if raw := sc.Starts.raw(block); raw != nil && ma.Model == record.Closed {
 			quantity := stats.Throughput
 			if name == metric.CPU {
 				quantity = stats.CPUPerRequest
 			}
-			ratio = raw.rounds.Compare(slices.Index(sc.Starts.names, a.Name),
-				slices.Index(sc.Starts.names, b.Name), quantity)
+			ratio = raw.rounds.Compare(sideA, sideB, quantity)
 		}
-		ratio.LogRatio = math.Log(bs[i] / avs[i])
+		ratio.LogRatio = logB - logA
 		out = append(out, ratio)
 	}
 	return blocks, out
@@ -212,8 +248,8 @@ func (sc *Scenario) compareStarts(a, b *Target, load, name string, confidence fl
 	return stats.CompareStages(ordered, first, confidence)
 }
 
-// control returns the log ratios of the control in the same starts; nil without a control, or if
-// the pair is the control.
+// control returns the log ratios of the control in the same starts, which scatter as those of the
+// pair should; nil without a control, or if the pair is the control.
 func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []stats.StartRatio {
 	for _, again := range sc.Targets {
 		first := sc.Target(again.Info.ControlOf)
@@ -227,9 +263,13 @@ func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []sta
 				control = append(control, all[i])
 			}
 		}
-		if len(control) == len(starts) {
-			return control
+		if len(control) != len(starts) {
+			continue
 		}
+		if first == a || first == b {
+			return stats.ControlOfMean(control)
+		}
+		return control
 	}
 	return nil
 }

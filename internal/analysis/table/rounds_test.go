@@ -200,3 +200,37 @@ func TestControlWidens(t *testing.T) {
 		t.Errorf("intervals are %v wide with a quiet control, %v with a loud one", quiet, loud)
 	}
 }
+
+// TestControlServesRatios checks by hand that ratios divide by the mean of both instances of the
+// baseline where the control ran, and that the control itself is compared with one of them.
+func TestControlServesRatios(t *testing.T) {
+	records := slicedRun()
+	want := math.Log(0.95 * 1.0008)
+	control := 0.0
+	for i, m := range moods {
+		if i == 0 { // without a control
+			continue
+		}
+		by := 1 + 0.02*float64(i)
+		r := slicedTrial("a-again", i+1, 50e3, 50e3*m.start*by, 20e3)
+		r.Target.ControlOf = "a"
+		records = append(records, r)
+		want -= math.Log(by) / 2 / float64(len(moods))
+		control += math.Log(by) / float64(len(moods)-1)
+	}
+	sc := analyze(records, Options{Baseline: "a"}).Scenarios[0]
+	check := func(name string, log float64) {
+		t.Helper()
+		m, _ := sc.Target(name).Metric("peak", metric.Throughput)
+		if m.Ratio == nil || math.Abs(math.Log(m.Ratio.Center)-log) > 1e-4 {
+			t.Errorf("%s: %+v, want %v", name, m.Ratio, math.Exp(log))
+		}
+	}
+	check("b", want)
+	check("a-again", control)
+	a, b := sc.Target("a"), sc.Target("b")
+	got := sc.StartRatio(a, b, "peak", metric.Throughput, 5)
+	if ratio := 0.95 * 1.001 / math.Sqrt(1.08); math.Abs(got-ratio) > 1e-4 {
+		t.Errorf("start 5: %v, want %v", got, ratio)
+	}
+}

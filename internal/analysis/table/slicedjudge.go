@@ -119,8 +119,13 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 	if r.HasInterval() {
 		limit = halfWidth(r.Center, r.Lo, r.Hi)
 	}
-	for _, side := range []*Target{a, b} {
+	sideA, sideB := sc.Instances(a, b), sc.Instances(b, a)
+	for i, side := range slices.Concat(sideA, sideB) {
 		q, _ := side.Metric(m.Load, m.Name)
+		values := len(q.Sliced) * len(sideB)
+		if i < len(sideA) {
+			values = len(q.Sliced) * len(sideA)
+		}
 		for _, p := range q.Sliced {
 			for _, f := range side.onSlices(p, m.Load) {
 				for _, move := range f.PossibleBias {
@@ -130,7 +135,7 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 						if f.Rule == warmUp && known {
 							bound = verdict.CompilerShare(side.trial(p))
 						}
-						byName[f.Rule] += bound / float64(len(q.Sliced))
+						byName[f.Rule] += bound / float64(values)
 					}
 				}
 				if len(f.PossibleBias) == 0 && f.Grade == record.Suspect {
@@ -138,11 +143,11 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 				}
 			}
 			if high := side.tooHigh(p, &q); high > 0 {
-				if side == a { // the ratio's denominator
+				if i < len(sideA) { // the ratio's denominator
 					high = high / (1 - high)
 				}
 				rules = append(rules, shortStalls)
-				byName[shortStalls] += high / float64(len(q.Sliced))
+				byName[shortStalls] += high / float64(values)
 			}
 		}
 	}

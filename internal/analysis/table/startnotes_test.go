@@ -27,9 +27,13 @@ func TestNotesOfStarts(t *testing.T) {
 	check(Options{Slices: read}, "Noise of peak req/s within starts explains ", "control")
 	check(Options{}, "Ratios and tiers", "rarer than") // without the raw slices, both are unknown
 	check(Options{}, "Ratios and tiers", "Noise of")
-	for i, m := range moods { // a control that differs from itself by 10 % from start to start
-		again := slicedTrial("a-again", i+1, 50e3*m.window, 50e3*m.start*(1+0.1*float64(i%2)), 20e3)
+	// A control that differs from a by 10 % from start to start, while their mean stays the same.
+	for i, m := range moods {
+		by := math.Sqrt(1 + 0.1*float64(i%2))
+		again := slicedTrial("a-again", i+1, 50e3*m.window, 50e3*m.start*by, 20e3)
 		again.Target.ControlOf = "a"
+		a := records[2*i].Loads[0].Slices
+		a.Requests = int64(float64(a.Requests) / by)
 		records = append(records, again)
 	}
 	check(Options{}, "Intervals of b use the scatter of the control", "Intervals of b, ")
@@ -74,8 +78,10 @@ func TestPlanSDOfStarts(t *testing.T) {
 		t.Helper()
 		records, read := rawRun(0, 0)
 		for i, m := range moods {
-			again := slicedTrial("a-again", i+1, 50e3, 50e3*m.start*(1+control*float64(i%2)), 20e3)
+			by := math.Sqrt(1 + control*float64(i%2))
+			again := slicedTrial("a-again", i+1, 50e3, 50e3*m.start*by, 20e3)
 			again.Target.ControlOf = "a"
+			slower(&records[2*i], read, by)
 			again.SideBySide.File = records[2*i].SideBySide.File
 			if add {
 				records = append(records, again)
@@ -95,6 +101,19 @@ func TestPlanSDOfStarts(t *testing.T) {
 	check(false, 0.002, true, false)
 	check(false, 0, false, true)
 	check(false, 0.5, true, true)
+}
+
+// slower divides the requests of a target by a factor, in its record and in the raw slices.
+func slower(r *record.Record, read SlicesReader, by float64) {
+	head, all, _ := read(r.SideBySide.File)
+	sum := r.Loads[0].Slices
+	sum.Requests = 0
+	for i := range all {
+		if all[i].Target == slices.Index(head.Trials, r.Trial) {
+			all[i].Requests = int64(float64(all[i].Requests) / by)
+			sum.Requests += all[i].Requests
+		}
+	}
 }
 
 // withControl reads slices of a-again together with those of a, which differ by a request in every

@@ -413,7 +413,12 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 		var blocks []int
 		avs, bs, blocks = align(points, second)
 		for i, block := range blocks {
-			r.Blocks = append(r.Blocks, BlockRatio{block, bs[i] / avs[i]})
+			ratio := bs[i] / avs[i]
+			if r.Source == table.FromSlices {
+				ratio = n.a.study.Scenario(n.scenario).StartRatio(n.pairing.a, n.pairing.b, r.Load,
+					r.Metric, block)
+			}
+			r.Blocks = append(r.Blocks, BlockRatio{block, ratio})
 		}
 	}
 	r.A.Mean, r.B.Mean = geometric(avs), geometric(bs)

@@ -99,11 +99,12 @@ func (a *liveAnswer) report(scenario, name string) {
 func (a *liveAnswer) ratios(scenario, name string, value func(*record.Sliced) float64) (
 	all []stats.StartRatio) {
 	for key, start := range a.starts {
-		base, item := inSlices(start.measured[a.first]), inSlices(start.measured[name])
-		if key.scenario != scenario || base == nil || item == nil {
+		if key.scenario != scenario {
 			continue
 		}
-		if base, item := value(base), value(item); base > 0 && item > 0 {
+		records := slices.Collect(maps.Values(start.measured))
+		base, item := overInstances(records, a.first, value), overInstances(records, name, value)
+		if base > 0 && item > 0 {
 			all = append(all, stats.StartRatio{LogRatio: math.Log(item / base)})
 		}
 	}
@@ -141,12 +142,28 @@ func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
 	a.Say(line)
 }
 
+// overInstances returns the geometric mean, over a target and its control, of a value in slices of
+// a start, as table.Scenario.StartRatio uses it; 0: the target has none.
+func overInstances(start []*record.Record, row string, value func(*record.Sliced) float64,
+) float64 {
+	logs, n, measured := 0.0, 0, false
+	for _, r := range start {
+		first := table.RowName(r.Target) == row
+		x := inSlices(r)
+		if !first && r.Target.ControlOf != row || x == nil || value(x) <= 0 {
+			continue
+		}
+		logs, n, measured = logs+math.Log(value(x)), n+1, measured || first
+	}
+	if !measured {
+		return 0
+	}
+	return math.Exp(logs / float64(n))
+}
+
 // inSlices returns the results of a target in the closed slices of a start; nil: there are none
 // that count.
 func inSlices(r *record.Record) *record.Sliced {
-	if r == nil {
-		return nil
-	}
 	for i := range r.Loads {
 		if s := table.CountedSlices(r, &r.Loads[i]); s != nil && s.RatePerS == 0 {
 			return s

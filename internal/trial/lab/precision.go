@@ -56,11 +56,17 @@ func (f *further) plan(done, first []*record.Record, id series) int {
 
 // needed returns how many starts the most demanding comparison needs; 0: no comparison is possible.
 func (f *further) needed(first []*record.Record, name string) (need int) {
+	starts := map[int][]*record.Record{}
+	for _, r := range first {
+		if r.Outcome == record.Measured {
+			starts[r.Block] = append(starts[r.Block], r)
+		}
+	}
+	value := func(x *record.Sliced) float64 { return valueOf(x, name) }
 	values := map[string]map[int]float64{} // by row and block
 	for _, r := range first {
 		row := table.RowName(r.Target)
-		if v := valueOf(inSlices(r), name); v > 0 && r.Outcome == record.Measured &&
-			r.Target.ControlOf == "" {
+		if v := overInstances(starts[r.Block], row, value); v > 0 && r.Target.ControlOf == "" {
 			if values[row] == nil {
 				values[row] = map[int]float64{}
 			}
@@ -91,7 +97,7 @@ func (f *further) needed(first []*record.Record, name string) (need int) {
 // valueOf returns a target's metric in slices; 0: unknown.
 func valueOf(x *record.Sliced, name string) float64 {
 	i := slices.IndexFunc(liveMetrics, func(m liveMetric) bool { return m.name == name })
-	if x == nil || i < 0 {
+	if i < 0 {
 		return 0
 	}
 	return liveMetrics[i].value(x)
