@@ -170,7 +170,7 @@ var loadRules = []Rule{
 		"HTTP/3: no datagram was lost because a socket's buffer was full",
 		"one rank per request that a loss can have delayed; closed load: also the longest " +
 			"response time for each of them",
-		ifMoved + ", also if there are so many losses that congestion control reduces the rate",
+		ifMoved + ", also if losses are so frequent that congestion control reduces the rate",
 		"RFC 9002, section 7; Mathis et al., CCR 27(3), 1997; proc_pid_net(5)", datagrams},
 	{"clocks",
 		"the clocks of several generators of an open load are known and do not drift, " +
