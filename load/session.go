@@ -111,7 +111,8 @@ func (p *plan) prepare(ctx context.Context, s *Spec) error {
 		return nil
 	}
 	if s.Describe.Protocol != "" {
-		return fmt.Errorf("setup speaks plain HTTP/1.1 only, not %s", s.Describe.Protocol)
+		return fmt.Errorf("setup requests work only over HTTP/1.1 without TLS, not over %s",
+			s.Describe.Protocol)
 	}
 	slots := make(chan struct{}, setupAtOnce)
 	failed := make([]error, n)

@@ -120,7 +120,7 @@ func TestAdjustment(t *testing.T) {
 // changes between longer ones.
 func TestWindowLength(t *testing.T) {
 	testsets.Long(t, "lengths of windows",
-		testsets.Needs{Files: []string{"stats/testdata", "docs/slices.md"}})
+		testsets.Needs{Files: []string{"stats/testdata", "docs/" + decisionSlices}})
 	const starts, startMs = 300, 9000
 	lengths := []float64{20, 40, 80, 160, 320}
 	lines := []string{"| machine |", "|---|"}
@@ -151,5 +151,5 @@ func TestWindowLength(t *testing.T) {
 			t.Errorf("%s: %v", name, sds)
 		}
 	}
-	documented(t, "windows", lines)
+	documentedIn(t, decisionSlices, "windows", lines)
 }

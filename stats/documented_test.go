@@ -8,7 +8,14 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/slices.md and docs/stalls.md")
+var update = flag.Bool("update", false, "write simulated tables into docs")
+
+// Decisions with simulations: those that led to the lengths of slices, and the errors of quantiles
+// without stalls.
+const (
+	decisionSlices = "decisions/0051-slices.md"
+	decisionStalls = "decisions/0052-stalls.md"
+)
 
 // documented compares a table of docs/slices.md with the results of a simulation.
 func documented(t *testing.T, name string, rows []string) {

@@ -55,7 +55,7 @@ func TestPausesCountWhole(t *testing.T) {
 			t.Errorf("cut windows, pauses of %v ms: %+.4f", pauseMs, cut)
 		}
 	}
-	documented(t, "pauses", lines)
+	documentedIn(t, decisionSlices, "pauses", lines)
 }
 
 // turning is a service that answers all connections once per turn, most of them together: responses
@@ -157,5 +157,5 @@ func TestTurnsOtherwise(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("| %v | %v | %v | %+.2f %% | %+.2f %% | %.1f %% |",
 			row.lead, row.window, row.shift, 100*got[0], 100*got[1], 100*scatter))
 	}
-	documented(t, "turns", lines)
+	documentedIn(t, decisionSlices, "turns", lines)
 }

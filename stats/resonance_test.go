@@ -56,7 +56,7 @@ func TestResonanceRoughly(t *testing.T) {
 // of at most 0.2 points for any distance of events.
 func TestResonance(t *testing.T) {
 	testsets.Long(t, "events in step with slices",
-		testsets.Needs{Files: []string{"docs/slices.md"}})
+		testsets.Needs{Files: []string{"docs/" + decisionSlices}})
 	events := []float64{2, 3, 4, 5, 7, 10, 20}
 	lines := []string{"| windows |", "|---|"}
 	for _, perStart := range events {
@@ -74,5 +74,5 @@ func TestResonance(t *testing.T) {
 		}
 		lines = append(lines, line)
 	}
-	documented(t, "resonance", lines)
+	documentedIn(t, decisionSlices, "resonance", lines)
 }

@@ -224,10 +224,10 @@ func TestInformativeStalls(t *testing.T) {
 	check(0.3, 6, 6)
 }
 
-// TestStallsTable holds the tables of docs/stalls.md.
+// TestStallsTable compares the table of decision 52 with a simulation.
 func TestStallsTable(t *testing.T) {
 	testsets.Long(t, "response times without stalls, simulated",
-		testsets.Needs{Files: []string{"docs/stalls.md"}})
+		testsets.Needs{Files: []string{"docs/" + decisionStalls}})
 	const seconds = 120
 	percent := func(value, want int64) string {
 		return fmt.Sprintf("%+.1f", 100*off(value, want))
@@ -259,7 +259,7 @@ func TestStallsTable(t *testing.T) {
 			}
 		}
 	}
-	documentedIn(t, "stalls.md", "stalls", rows)
+	documentedIn(t, decisionStalls, "stalls", rows)
 }
 
 // TestStrikesTable holds how often stalls that depend on the service are found.

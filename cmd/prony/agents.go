@@ -32,7 +32,7 @@ in a variant (agent: NAME/LEVEL). A run fetches its agents by itself.`,
 		Args: cobra.ArbitraryArgs,
 		Long: `Fetch downloads agents through Maven, npm and pip, as configured for your user, into
 .prony/agents, and prints the digest of each. Fetch does not download an agent again if its files
-are unchanged. It refuses a file of Maven whose digest differs from agents.yaml.`,
+are unchanged. Fetch refuses a file of Maven whose digest differs from agents.yaml.`,
 		Example: "  prony agents fetch\n  prony agents fetch otel-java otel-node",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.fetchAgents(c.Context(), args)

@@ -27,9 +27,9 @@ a load above capacity, and throughput that follows from think time alone. Each f
 arithmetic:
 
   CONTRADICTION: asked requests
-    README.md:58: Go: 38356/s × 26.071s = 999,979 requests, and the command (line 48) asks for
+    README.md:58: Go: 38356/s × 26.071s = 999,979 requests, but the command (line 48) requests
       100,000: 10 times as many
-    means: the command that is printed is not the one that made these numbers.
+    means: the printed command did not produce these numbers.
 
 Audit measures nothing. A result without findings may still be wrong: the end of the output lists
 the rules that had no numbers to work on.

@@ -21,8 +21,8 @@ func (a *app) buildCmd() *cobra.Command {
 		Short: "Build services (default: all that can be built here)",
 		Args:  cobra.ArbitraryArgs,
 		Long: `Build makes the artifacts of services, each in a private copy of its folder below
-.prony/build. It builds several at once if CPUs and memory allow it. Build reuses a result if
-sources, steps and tool versions are the same. build.log beside the copy has the output of the
+.prony/build. Build runs several builds at once if CPUs and memory allow it. Build reuses a result
+if sources, steps and tool versions are the same. build.log beside the copy has the output of the
 steps. Run builds by itself. After a successful build, copies of the same build that nothing has
 used for 7 days are removed, unless a run still uses them.
 

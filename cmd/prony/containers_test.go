@@ -106,7 +106,7 @@ func TestParts(t *testing.T) {
 	check("port is in use", runs+`{"Service":"loki","State":"created"}`, cli.Failed,
 		"loki: created with exit code 0: port is in use")
 	check("ok\nnot ready: ring\n", runs+`{"Service":"loki","State":"running","Health":"unhealthy"}`,
-		cli.Failed, "running unhealthy", "loki: the last health check says: not ready: ring\n")
+		cli.Failed, "running unhealthy", "loki: the last health check printed: not ready: ring\n")
 	check("", runs, cli.Failed, "loki   absent", "loki: has no container; start it with prony "+
 		"stack up")
 	check("", `{"Service":"rain-fire","State":"exited"}`, cli.Failed,

@@ -25,7 +25,7 @@ func (a *app) doctorCmd() *cobra.Command {
 		Args: cli.Arguments(0, 0),
 		Long: `Doctor checks for a second whether this machine is fit to measure on: CPUs, clock,
 other programs, memory, network, permissions. For each problem it prints the observed value, the
-expected value, the reason, and the command that fixes it. It changes nothing.
+expected value, the reason, and the command that fixes it. Doctor changes nothing.
 
 The grade is the worst of all checks: fit, doubtful or unfit. On a doubtful machine, numbers are
 usable but noisier: compare only within one run. On an unfit machine, numbers depend more on the

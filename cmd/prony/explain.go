@@ -33,7 +33,7 @@ func (a *app) explainCmd() *cobra.Command {
 		Use: "explain [RUN]", Short: "Show where a slow request spent its time",
 		Args: cli.Arguments(0, 1),
 		Long: `Explain shows why a request was slow: by default, the slowest request with a trace id
-in the run's instrumented trials. It combines all data about the request:
+in the run's instrumented trials. Explain combines all data about the request:
 
   - the times at which it was due, sent and complete
   - its trace, span by span, with the log lines

@@ -25,9 +25,9 @@ func (a *app) importCmd() *cobra.Command {
 		Use: "import FILE...", Short: "Read the saved output of another load generator",
 		Args: cli.Arguments(1, 1<<10),
 		Long: `Import reads the printed or saved output of wrk, wrk2, hey, oha, k6, h2load, JMeter
-or vegeta, and detects the format by the content. It prints the results in prony's terms: the load
-model, the definition of an error, and values that the output does not have. A dash stands for a
-missing value. Import reads
+or vegeta, and detects the format by the content. Import prints the results in prony's terms: the
+load model, the definition of an error, and values that the output does not have. A dash stands for
+a missing value. Import reads
 
   ` + strings.Join(generator.Formats(), "\n  ") + ``,
 		Example: "  prony import wrk.txt k6-summary.json",
@@ -35,8 +35,8 @@ missing value. Import reads
 			return a.importFiles(args, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON with the load as in records, and the "+
-		"notes")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: the load in the form of records, "+
+		"and notes")
 	return c
 }
 

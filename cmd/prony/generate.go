@@ -37,11 +37,11 @@ func (a *app) generateCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "generate", Short: "Offer one part of a distributed load",
 		Args: cli.Arguments(0, 0),
-		Long: `Generate is a worker of a distributed load. It connects to the coordinator, prony
-load --generators N --listen HOST:PORT, and receives the load from it. It connects to the service,
-waits for the other workers, and sends every N-th request of the common schedule. It reports its
-measurements to the coordinator each second and at the end. It needs network access only to the
-coordinator and the service.
+		Long: `Generate is a worker of a distributed load. The worker connects to the coordinator,
+prony load --generators N --listen HOST:PORT, and receives the load from it. The worker connects to
+the service, waits for the other workers, and sends every N-th request of the common schedule. The
+worker reports its measurements to the coordinator each second and at the end. The worker needs
+network access only to the coordinator and the service.
 
 The coordinator writes the key with --key FILE. Generate reads the key from ` + keyName + `,
 otherwise from standard input, because other users can read command lines. The coordinator makes a

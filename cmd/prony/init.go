@@ -32,19 +32,19 @@ type initFlags struct {
 }
 
 const initAbout = `Init writes a prony.yaml for a service of your own: its target, requests and
-loads. The requests come from an existing file: an OpenAPI or Swagger document, a HAR that a
-browser saved, a Postman collection, curl commands, or an access log. With --from -, init reads
-them from standard input. The paths of an access log become a weighted mix, and its times are
-replayed. Without --from, the only request is the path of the URL. POST, PUT and PATCH of a
-document change data of the service. They are comments in the file unless you pass --writes.
---only and --tag choose requests of a large file.
+loads. The requests come from an existing file: an OpenAPI or Swagger document, a HAR that a browser
+saved, a Postman collection, curl commands, or an access log. With --from -, init reads them from
+standard input. The paths of an access log become a weighted mix, and its times are replayed.
+Without --from, the only request is the path of the URL. POST, PUT and PATCH of a document change
+data of the service. These requests are comments in the file unless you pass --writes. --only and
+--tag choose requests of a large file.
 
 Pass --url for a service that runs, or --command to start one. You need neither if the file names
 this machine, or a host of --remote. Over https, -k accepts any certificate, and --ca names the
 certificates to trust.
 
-Init leaves passwords, tokens, cookies and keys out of the file. It writes ${NAME} in their place,
-and the value comes from the environment when a load begins. Init sends nothing and does not
+Init leaves passwords, tokens, cookies and keys out of the file. Init writes ${NAME} in place of a
+secret, and the value comes from the environment when a load begins. Init sends nothing and does not
 overwrite files.`
 
 func (a *app) initCmd() *cobra.Command {

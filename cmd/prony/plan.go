@@ -32,8 +32,8 @@ byte. Targets that need a tool that this machine lacks are left out, as in a run
 them.
 
 With --detect, plan prints how many starts or blocks would detect such a difference on this machine.
-It uses the noise of an A/A run ("prony run --aa"): the run of --from, or the newest one of this
-checkout or of this prony.yaml.`,
+The number follows from the noise of an A/A run ("prony run --aa"): the run of --from, or the newest
+one of this checkout or of this prony.yaml.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {

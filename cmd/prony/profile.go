@@ -38,10 +38,10 @@ func (a *app) profileCmd() *cobra.Command {
 		Args: cli.Arguments(0, 1),
 		Long: `Profile shows the profiles of a run. RUN is its folder, the folder's name below
 results/ (in a project: .prony/run/), or "latest"; without it, profile reads the newest run that has
-any. It prints a table of the functions with the largest shares: flat is a function's own share, cum
-includes the functions that it called.
-With --output, the suffix chooses the format: a flame graph (.html), pprof (.pb.gz), folded
-stacks (.folded), or the flame graph's tree and the table (.json).
+any. Profile prints a table of the functions with the largest shares: flat is a function's own
+share, cum includes the functions that it called. With --output, the suffix chooses the format: a
+flame graph (.html), pprof (.pb.gz), folded stacks (.folded), or the flame graph's tree and the
+table (.json).
 
 The profiles of all trials of a target are added up. --diff compares with TARGET of this run, with
 RUN:TARGET or RUN, or with a trial's id. Changes are in percentage points of the profile's total, so

@@ -24,7 +24,7 @@ import (
 	"prony.example/record"
 )
 
-const rainAbout = `Rain sends the same load to several servers, one after the other. It writes the
+const rainAbout = `Rain sends the same load to several servers, one after the other. Rain writes the
 results of each server into a JSON file with the name of its host. Rain leaves out servers whose
 host name does not exist, such as containers that do not run.
 

@@ -101,8 +101,8 @@ func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l 
 }
 
 const runAbout = `Run builds the services of a suite and runs the targets of each scenario side by
-side. It loads one at a time for some tens of milliseconds (a slice). If slices are not possible,
-whole trials take turns in blocks, and one line says why. Without a suite, run takes
+side. Prony loads one target at a time for some tens of milliseconds (a slice). If slices are not
+possible, whole trials take turns in blocks, and one line says why. Without a suite, run takes
 suites/canonical.yaml of a checkout, or the comparison of a prony.yaml in this folder or above
 (docs/project.md). Targets that cannot be built on this machine are left out.
 
@@ -123,7 +123,7 @@ logs, query and profile. --agent NAME/LEVEL measures the cost of an agent of pro
 With --launcher docker, each target runs in a container under the same limits, and needs none of its
 tools on this machine. With --launcher process,docker, ratios are the cost of the container
 (docs/docker.md). With --launcher kubernetes, each target is a pod on this node with its own cores;
-with kubernetes-service, the load goes through a service (docs/kubernetes.md).
+with kubernetes-service, the load goes through a Kubernetes Service (docs/kubernetes.md).
 
 Before it measures, run grades the machine as "prony doctor" does. With --host fit or --host
 doubtful, it refuses a worse machine with exit code 1.
@@ -135,8 +135,8 @@ With -x, run prints each action outside of prony, such as builds and starts, as 
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next trial starts. --resume
 runs the trials that have no record or were interrupted, if plan, seed, artifacts, tools and machine
-are the same. It also continues a comparison of prony versus. It cannot continue a run of --for, or
-repeat a trial that sent telemetry.
+are the same. --resume also continues a comparison of prony versus. --resume cannot continue a run
+of --for, or repeat a trial that sent telemetry.
 
 The exit code is 0 if every trial is VALID or SUSPECT, and 4 if one is INVALID or failed. --invalid
 pass turns 4 into 0, for a gate that follows. The exit code is 1 for a run that failed, and 2 for a

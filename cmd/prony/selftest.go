@@ -41,8 +41,8 @@ func (a *app) selftestCmd() *cobra.Command {
 		Use: "selftest [CASE...]", Short: "Test the generator against servers with known answers",
 		Args: cobra.ArbitraryArgs,
 		Long: `Selftest runs the generator against truth servers (see prony truth --help), each on
-cores of its own, for about a minute. It compares the generator's numbers with known ones: the stall
-test, queues by formula, capacity, and every kind of failure. A case is
+cores of its own, for about a minute. Selftest compares the generator's numbers with known ones: the
+stall test, queues by formula, capacity, and every kind of failure. A case is
 
   ok         if every number is within its limit
   wrong      if a number is further off than the machine explains, twice: the generator's fault
@@ -52,10 +52,10 @@ The machine explains what threads of the load and of the server had to wait for 
 kernel's counters and the record of stalls. As root, or with CAP_SYS_NICE, both run ahead of other
 programs, so hardly any case is disturbed.
 
-"selftest verdicts" tests the verdict instead. It provokes faults, each from none to far too much,
-such as a neighbor on the generator's core, too few connections, or a service that is not warm. The
-value without the fault is known. The verdict must be SUSPECT if a number has moved by more than its
-own uncertainty, and must not be if there is no fault.
+"selftest verdicts" tests the verdict instead. "selftest verdicts" provokes faults, each from none
+to far too much, such as a neighbor on the generator's core, too few connections, or a service that
+is not warm. The value without the fault is known. The verdict must be SUSPECT if a number has moved
+by more than its own uncertainty, and must not be if there is no fault.
 
 The exit code is 0 if all cases are ok, 1 if a case is wrong, and 5 if none is wrong but the machine
 disturbed some.`,

@@ -37,9 +37,9 @@ func (a *app) serveCmd() *cobra.Command {
 		Use: "serve [DIR]", Short: "Serve runs as web pages and as an API",
 		Args: cli.Arguments(0, 1),
 		Long: `Serve shows the runs of a folder in a browser (default: results/ of the checkout, or
-.prony/run of the project). Its pages are the list of runs with their rankings, the report of each
-run, logs, comparisons, the history of a suite, the catalog and this machine. Programs get the same
-data as JSON; /api/v1/openapi.yaml describes it.
+.prony/run of the project). The pages of the server are the list of runs with their rankings, the
+report of each run, logs, comparisons, the history of a suite, the catalog and this machine.
+Programs get the same data as JSON; /api/v1/openapi.yaml describes it.
 
 By default, the server listens on 127.0.0.1 only and rejects requests of pages from other origins.
 If --listen has an address that other machines can reach, every client must send a token. Addresses

@@ -23,7 +23,7 @@ func (a *app) siteCmd() *cobra.Command {
 		Args: cli.Arguments(0, 1),
 		Long: `Site writes all runs of a folder (default: results/) as static files: a list of the
 findings, the report of each run, and its comparisons. Each run is compared with the run before it,
-and with the newest run that has the label "baseline". It also writes the changes of their
+and with the newest run that has the label "baseline". Site also writes the changes of their
 histories, a feed of news, and the raw records to download. The site needs no server: open
 index.html from the disk, or publish the folder.
 

@@ -55,7 +55,7 @@ func (a *app) stackUpCmd() *cobra.Command {
 			if err != nil {
 				// Otherwise docker or Compose is missing.
 				if _, started := errors.AsType[*exec.ExitError](err); started {
-					err = fmt.Errorf("%w; prony stack status says why a part does not run", err)
+					err = fmt.Errorf("%w; prony stack status shows why a part does not run", err)
 				}
 				return err
 			}

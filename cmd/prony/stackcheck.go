@@ -37,7 +37,7 @@ func (a *app) stackCheckCmd() *cobra.Command {
 		Use: "check", Args: cobra.NoArgs,
 		Short: "Check with known telemetry that each panel finds data",
 		Long: `Check starts the stack unless it runs, sends recorded telemetry to Alloy, puts each
-query of Grafana's dashboards to Grafana's HTTP API, and prints a line for each panel. It repeats
+query of Grafana's dashboards to Grafana's HTTP API, and prints a line for each panel. Check repeats
 queries that find nothing until --wait is over.
 
 The telemetry is a run whose name ends in -check: metrics of services, loads and trials, spans and

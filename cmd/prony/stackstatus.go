@@ -21,7 +21,7 @@ import (
 func (a *app) stackStatusCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "List the parts of the stack and their addresses", Args: cobra.NoArgs,
-		Long: "Status lists the parts of the stack, and says why a part does not run or is " +
+		Long: "Status lists the parts of the stack, and why a part does not run or is " +
 			"unhealthy. The exit code is 0 if all parts run and none is unhealthy, else 1.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			parts, err := a.stackParts(c.Context(), a.stderr)
@@ -162,7 +162,7 @@ func (a *app) whyBad(ctx context.Context, p part) string {
 	if p.Health == "unhealthy" {
 		said := a.engine(ctx, "inspect", "--format",
 			"{{range .State.Health.Log}}{{.Output}}\n{{end}}", p.Name)
-		return "the last health check says: " + lastLine(said)
+		return "the last health check printed: " + lastLine(said)
 	}
 	why := fmt.Sprintf("%s with exit code %d", p.State, p.ExitCode)
 	if p.ExitCode == killed {

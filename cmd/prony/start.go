@@ -38,7 +38,7 @@ func (a *app) startCmd() *cobra.Command {
 		Use: "start TARGET", Short: "Start one target under its limits, without load",
 		Args: cli.Arguments(1, 1),
 		Long: `Start builds a target, starts it on the cores and under the limits that it has in a
-run, checks its contract, and keeps it until Ctrl-C. It prints where the target listens, which
+run, checks its contract, and keeps it until Ctrl-C. Start prints where the target listens, which
 limits are in force, and each second what it uses. Send requests with curl, or load it with prony
 load.
 

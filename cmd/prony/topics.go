@@ -35,8 +35,8 @@ var variables = []topicRow{
 	{"OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_RESOURCE_ATTRIBUTES",
 		"Headers, certificate and attributes of what --otlp sends; other variables of the " +
 			"OpenTelemetry exporter also work."},
-	{"PRONY_BESIDE", "If 1, measure although another user measures on this machine. Verdicts " +
-		"then consider the CPU time of the other measurement."},
+	{"PRONY_BESIDE", "If 1, measure although another user measures on this machine; verdicts " +
+		"consider the CPU time of the other measurement."},
 	{"PRONY_CACHE", "Directory of clones and builds of versus (default ~/.cache/prony)."},
 	{"PRONY_HOSTS", "Host names that serve and the telemetry collector accept, in addition to " +
 		"their addresses."},

@@ -24,8 +24,8 @@ func (a *app) verifyCmd() *cobra.Command {
 		Short: "Check that responses of services follow their contracts",
 		Args:  cobra.ArbitraryArgs,
 		Long: `Verify builds a service, starts each of its targets and sends every golden request of
-its contracts, in HTTP/1.1 and in each other protocol of the service. It prints each response that
-differs, with the place and both versions. SERVICE/TARGET verifies one target. Without a name,
+its contracts, in HTTP/1.1 and in each other protocol of the service. Verify prints each response
+that differs, with the place and both versions. SERVICE/TARGET verifies one target. Without a name,
 verify checks every service that can run here.
 
 With --table, verify also prints a table of the responses to each request of the suites. The table

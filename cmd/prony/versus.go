@@ -54,12 +54,12 @@ type versusFlags struct {
 }
 
 const versusAbout = `Versus compares services of your own, in any language, without changes to them.
-It starts them by their commands under equal limits and warms them up. Then it loads one at a time
-for some tens of milliseconds, in random order, while the others are stopped (a service of --url
-runs on). This way, all services meet the same machine. The report has each difference with its
-interval, and a verdict on each number.
+Versus starts the services by their commands under equal limits and warms them up. Then versus loads
+one service at a time for some tens of milliseconds, in random order, while the others are stopped
+(a service of --url runs on). This way, all services meet the same machine. The report has each
+difference with its interval, and a verdict on each number.
 
-A service listens on 127.0.0.1 at the port in $PORT, or at {port} in its command. It has your
+A service listens on 127.0.0.1 at the port in $PORT, or at {port} in its command. A service has your
 environment. You can set variables in front of a command; versus passes commands with shell syntax
 to sh. With --git, each revision of the repository is cloned, built by --build and started by --run
 in its own folder. With --url, running services are compared as they are, without limits; CPU and
@@ -77,15 +77,15 @@ The first service also runs a second time in each start, as NAME-again. Differen
 two are noise. You can also measure one service alone.
 
 One metric decides and is fixed before the run: CPU time per request at the peak, or the one of
---by. This metric is tested at a significance level of 4 %. All other metrics share 1 %, so they
-need larger differences to be significant.
+--by. The deciding metric is tested at a significance level of 4 %. All other metrics share 1 %, so
+they need larger differences to be significant.
 
 To continue an interrupted comparison, type prony run --resume with the folder of its results, in
 the same folder as before.
 
-The exit code is 0 if every trial is VALID or SUSPECT, and 4 if a trial is INVALID or failed. It is
-1 if the services could not be compared, and 2 for a wrong command line. A trial with sound slices
-does not count as INVALID if only its window is.`
+The exit code is 0 if every trial is VALID or SUSPECT, and 4 if a trial is INVALID or failed. The
+exit code is 1 if the services could not be compared, and 2 for a wrong command line. A trial with
+sound slices does not count as INVALID if only its window is.`
 
 const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /

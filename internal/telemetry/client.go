@@ -84,7 +84,7 @@ func (c *Client) Scrape(ctx context.Context, t Trial) error {
 func (c *Client) tell(ctx context.Context, path, subject string, t Trial) error {
 	err := c.post(ctx, path, beginWait, t, nil)
 	if err != nil {
-		err = fmt.Errorf("tell the telemetry collector of %s %s: %w", subject, t.ID, err)
+		err = fmt.Errorf("notify the telemetry collector of %s %s: %w", subject, t.ID, err)
 		c.failed(err)
 	}
 	return err

@@ -102,7 +102,7 @@ func TestHomeThatHangs(t *testing.T) {
 	}
 	c.Mark(Mark{Trial: "a", Kind: Open, Name: "x"})
 	r := c.End(ctx)
-	if !strings.Contains(r.Telemetry.Partial, "tell the telemetry collector of trial a") ||
+	if !strings.Contains(r.Telemetry.Partial, "notify the telemetry collector of trial a") ||
 		!strings.Contains(r.Telemetry.Partial, "read the telemetry collector's report") {
 		t.Errorf("%q", r.Telemetry.Partial)
 	}

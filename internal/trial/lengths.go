@@ -8,7 +8,7 @@ import (
 	"prony.example/stats"
 )
 
-// Lengths of slices; see docs/slices.md for how they were chosen.
+// Lengths of slices; see docs/decisions/0051-slices.md for how they were chosen.
 const (
 	leadTurns, leastLead     = 5, 20 * time.Millisecond
 	windowTurns, leastWindow = 10, 40 * time.Millisecond

@@ -23,7 +23,7 @@ const page = "../../docs/formats/report-csv.md"
 // The documentation of the CSV report has a line for every metric.
 func TestDocumentation(t *testing.T) {
 	var p format.Page
-	p.Line("| metric | unit | column of a suite | of |\n|---|---|---|---|")
+	p.Line("| metric | unit | column of a suite | meaning |\n|---|---|---|---|")
 	for _, m := range metric.All {
 		column := ""
 		if m.Column != nil {

@@ -159,7 +159,7 @@ var loadRules = []Rule{
 			"within 1 %, five calls and the calls that are not counted yet",
 		"",
 		"INVALID; SUSPECT if other clients of the backend may hide it; " + aRemark +
-			" if the counter cannot tell",
+			" if the counter cannot show it",
 		"docs/project.md", unasked},
 	{"censored",
 		"every request was answered by the end of the drain",
@@ -170,7 +170,7 @@ var loadRules = []Rule{
 		"HTTP/3: no datagram was lost because a socket's buffer was full",
 		"one rank per request that a loss can have delayed; closed load: also the longest " +
 			"response time for each of them",
-		ifMoved + ", also if there are so many losses that congestion control reduces the rate",
+		ifMoved + ", also if losses are so frequent that congestion control reduces the rate",
 		"RFC 9002, section 7; Mathis et al., CCR 27(3), 1997; proc_pid_net(5)", datagrams},
 	{"clocks",
 		"the clocks of several generators of an open load are known and do not drift, " +

@@ -106,8 +106,8 @@ func starving(f record.Finding) record.Words {
 
 func clipped(f record.Finding) record.Words {
 	limit := duration(f.Limit, time.Second).String()
-	return amount(words("longer response times are recorded as this limit: set a timeout below it",
-		limit,
+	return amount(words("response times above the limit are recorded as the limit: set a timeout "+
+		"below it", limit,
 		"at least one request took %s or longer", limit), limit)
 }
 

@@ -13,19 +13,25 @@ import (
 // outputs are samples of what the program prints that no test prints again, because they were
 // measured: their pages and first words.
 var outputs = map[string][]string{
-	"README.md":        {"new uses"},
-	"docs/versus.md":   {"new uses", "prony: GET"},
-	"docs/capacity.md": {"capacity    925.5/s", "share    rate/s"},
-	"docs/doctor.md":   {"This host is"},
-	"docs/compare.md":  {"Spring against"},
-	"docs/load.md":     {"http://127.0.0.1:8080/hello"},
-	"docs/query.md":    {"2026-11-22"},
-	"docs/slices.md":   {"planned 27", "2 groups"},
+	"README.md":         {"new uses"},
+	"docs/versus.md":    {"new uses", "prony: GET"},
+	"docs/capacity.md":  {"capacity    925.5/s", "share    rate/s"},
+	"docs/doctor.md":    {"This host is"},
+	"docs/compare.md":   {"Spring against", "go-gin against"},
+	"docs/load.md":      {"http://127.0.0.1:8080/hello"},
+	"docs/query.md":     {"2026-11-22"},
+	"docs/slices.md":    {"planned 27", "2 groups"},
+	"docs/observing.md": {"trial observed"},
+	"docs/profile.md":   {"go-nethttp +otel"},
+	"docs/site.md":      {"1 run in the site"},
 }
 
 // outputNames are the words of samples that come from their services and machines.
 var outputNames = []string{"old", "new", "intel_pstate", "powersave", "web", "content", "dockerd",
-	"service_name", "config", "customers", "discovery", "gateway", "vets", "visits", "spring"}
+	"service_name", "config", "customers", "discovery", "gateway", "vets", "visits", "spring",
+	"go-gin", "gin", "pass", "go-nethttp", "go-nethttp-otel-sdk-tagged", "otel-sdk-tagged",
+	"observed", "otel",
+	"hello", "virtual", "runtime", "syscall", "internal", "linux", "time", "appendformat", "html"}
 
 var (
 	// verb separates the parts of a format that are printed as they are.

@@ -56,7 +56,7 @@ func planned(c *Case, m *measured) *answers {
 	}
 	plan, err := kind.Plan(c.Params)
 	if err != nil {
-		panic("selftest: a case's own server is bad: " + err.Error())
+		panic("selftest: the server of a case is faulty: " + err.Error())
 	}
 	from := m.FromNs - int64(c.Spec.Lead)
 	var due, response []int64

@@ -173,7 +173,8 @@ func (s *suite) shares(t *testing.T) {
 		t.Errorf("groups are %v and %v, want the same", first.Groups(), second.Groups())
 	}
 	if all := first.PIDs(); !slices.Contains(all, second.Main()) {
-		t.Errorf("the first process's groups contain %v, without process %d", all, second.Main())
+		t.Errorf("control groups of the first process contain %v, but not process %d", all,
+			second.Main())
 	}
 	if ownPIDs := second.PIDs(); !slices.Equal(ownPIDs, []int{second.Main()}) {
 		t.Errorf("the second process has the processes %v, want only %d", ownPIDs, second.Main())

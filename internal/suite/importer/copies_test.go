@@ -42,7 +42,7 @@ func TestBrokenJSON(t *testing.T) {
 	check(`{"log": {"entries": [{"request": {`, "it is not JSON from byte 34 on; save it again")
 	check(`{"info": {}, "item": [}`, "it is not JSON from byte 23 on; save it again")
 	check("{\"a\": 1}\n{\"a\": 2}\n", "it looks like none of openapi, har, curl, postman, log; "+
-		"say which it is with --as")
+		"name its kind with --as")
 	check("a [27/Nov/2026:10:00:00 +0000] - 200 GET http h \"/a\"\n", "it is an access log of "+
 		"another format; write it in the combined format")
 }

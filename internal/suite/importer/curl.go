@@ -413,7 +413,7 @@ func (l *line) encoded(value, subject string) string {
 // requests are those of the command; why says if it has none.
 func (l *line) requests() (out []raw) {
 	if len(l.urls) == 0 && l.why == "" {
-		l.refuse("a curl without an address")
+		l.refuse("a curl command without a URL")
 	}
 	if l.method != strings.ToUpper(l.method) {
 		l.refuse("the method " + oneLine(l.method) + ", which curl sends in small letters")

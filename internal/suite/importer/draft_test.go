@@ -167,7 +167,7 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%q as %q: %v, want %s", text, kind, err, want)
 		}
 	}
-	check("", "", "it looks like none of openapi, har, curl, postman, log; say which it is")
+	check("", "", "it looks like none of openapi, har, curl, postman, log; name its kind")
 	check("{}", "", "it looks like none of")
 	check(`{"swagger": "1.2"}`, "", `its version is "1.2"; convert it to OpenAPI 3`)
 	check(`{"openapi": "4.0.0"}`, "", `its version is "4.0.0"`)

@@ -103,7 +103,7 @@ func unknown(data []byte) error {
 	if curlCall.Match(data) {
 		return nil
 	}
-	return fmt.Errorf("it looks like none of %s; say which it is with --as",
+	return fmt.Errorf("it looks like none of %s; name its kind with --as",
 		strings.Join(Kinds, ", "))
 }
 

@@ -174,7 +174,7 @@ GET /e 1×200
 	// nginx's $uri has no query, so it is not the request.
 	drafted(t, "")(`{"time_local": "27/Nov/2026:10:00:00 +0000", "uri": "/a",
 "method": "GET", "status": 200}`+"\n", "read f: it looks like none of openapi, har, curl, "+
-		"postman, log; say which it is with --as")
+		"postman, log; name its kind with --as")
 }
 
 // A draft expects the statuses that its file says, and makes none up.

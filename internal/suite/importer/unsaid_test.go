@@ -206,7 +206,7 @@ func TestIndentedDocument(t *testing.T) {
 	checkTold(t, Options{}, `{"openapi": "3.0.3", "paths": {`, "read f as openapi: it is not "+
 		"JSON from byte 31 on; save it again")
 	checkTold(t, Options{}, "---\na:\n  openapi: 3\n", "read f: it looks like none of openapi, "+
-		"har, curl, postman, log; say which it is with --as")
+		"har, curl, postman, log; name its kind with --as")
 }
 
 // A GET has no body, and what would end a path is escaped in its variables.

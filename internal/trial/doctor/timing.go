@@ -16,7 +16,7 @@ import (
 var timeRules = []Rule{
 	{Name: "clock source", look: clockSource, Vital: true,
 		Fit:      "a clock that is read without a system call: tsc, kvm-clock, arch_sys_counter",
-		Doubtful: "a clock source that prony does not know",
+		Doubtful: "an unknown clock source",
 		Unfit:    "the clock source hpet, acpi_pm, pit or jiffies",
 		Why: "each request needs several time stamps: reading hpet or acpi_pm takes " +
 			"microseconds, on one core at a time; jiffies count only whole milliseconds",

@@ -275,7 +275,7 @@ func (f *frame) check() error {
 	case typeGoAway:
 		good = n >= 8
 	case typePush:
-		return wrong(codeProtocol, "the server pushes, which it was told not to")
+		return wrong(codeProtocol, "the server pushes, although Prony disabled it")
 	}
 	if !good {
 		return wrong(codeFrameSize, "a frame of type %d has %d bytes", f.kind, n)
