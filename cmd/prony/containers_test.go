@@ -55,8 +55,8 @@ func TestStack(t *testing.T) {
 	if exit != cli.Fine {
 		t.Errorf("status exits %d", exit)
 	}
-	has(t, "the status", out, "alloy  running healthy  127.0.0.1:4318")
-	has(t, "the status", out, "mimir  running")
+	has(t, "the status", out, "alloy    running healthy  127.0.0.1:4318")
+	has(t, "the status", out, "mimir    running")
 	out, _, exit = say(t, mock{}, "stack", "up", "--root", root)
 	if exit != cli.Fine {
 		t.Errorf("up exits %d", exit)
