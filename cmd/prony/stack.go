@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,12 @@ func (a *app) stackUpCmd() *cobra.Command {
 				}
 				return err
 			}
+			parts, err := a.stackParts(c.Context(), a.stderr)
+			if err != nil {
+				return err
+			}
 			fmt.Fprintf(a.stdout, "Grafana is at %s; send telemetry to it with prony run "+
-				"--telemetry=lgtm\n", stackGrafana)
+				"--telemetry=lgtm\n", cmp.Or(grafanaOf(parts), stackGrafana))
 			return nil
 		},
 	}

@@ -85,7 +85,7 @@ func (c *weighing) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	err := c.CodecV2.Unmarshal(mem.BufferSlice{flat}, v)
 	if whole := flat.ReadOnlyData(); err != nil {
-		if now := s.repaired(whole, 0); len(now) != len(whole) {
+		if now, changed := s.repaired(whole, 0); changed {
 			reflect.ValueOf(v).Elem().SetZero() // it may have some of the content
 			err = c.CodecV2.Unmarshal(mem.BufferSlice{mem.SliceBuffer(now)}, v)
 		}

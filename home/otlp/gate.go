@@ -108,14 +108,18 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	g.busy.Add(1)
 	defer g.busy.Add(-1)
 	v := &visit{signal: signals[r.URL.Path], zipkin: g.zipkin}
+	const spans = "/api/v2/spans"
+	if g.zipkin && strings.HasSuffix(r.URL.Path, spans) { // its receiver accepts any prefix
+		v.signal = record.Spans
+	}
 	if why, code := refusal(r, g.zipkin); code != 0 {
 		g.turnAway(v)
 		http.Error(w, why, code)
 		return
 	}
-	if g.zipkin && !strings.HasSuffix(r.URL.Path, "/api/v2/spans") {
+	if g.zipkin && v.signal == "" {
 		g.tally.stray()
-		http.Error(w, "send Zipkin spans to /api/v2/spans", http.StatusNotFound)
+		http.Error(w, "send Zipkin spans to "+spans, http.StatusNotFound)
 		return
 	}
 	ctx := context.WithValue(r.Context(), visitKey{}, v)
@@ -161,10 +165,9 @@ func (g *gate) turnAway(v *visit) {
 	g.tally.refuse(v.signal, 1)
 }
 
-// signals are the signals by OTLP's paths and services, and Zipkin's path.
+// signals are the signals by OTLP's paths and services.
 var signals = map[string]string{
 	"/v1/traces": record.Spans, "/v1/metrics": record.Points, "/v1/logs": record.Logs,
-	"/api/v2/spans": record.Spans,
 	"/opentelemetry.proto.collector.trace.v1.TraceService/Export":     record.Spans,
 	"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export": record.Points,
 	"/opentelemetry.proto.collector.logs.v1.LogsService/Export":       record.Logs,
@@ -254,7 +257,7 @@ func (b *body) open(r *http.Request, wire io.ReadCloser) {
 		b.refuse(status.Errorf(codes.InvalidArgument, "unpack the body: %v", err),
 			http.StatusBadRequest)
 	}
-	b.kind = r.Header.Get("Content-Type")
+	b.kind = strings.ToLower(r.Header.Get("Content-Type")) // RFC 9110, 8.3.1
 	r.Header.Del("Content-Encoding")
 	r.ContentLength = -1
 }
@@ -305,9 +308,10 @@ func (b *body) take() {
 	}
 	if s := shapes()[b.v.signal]; s != nil && !b.v.zipkin && strings.Contains(b.kind, "protobuf") &&
 		b.v.refused == nil {
-		b.whole = bytes.NewReader(s.repaired(data.Bytes(), 0))
+		now, _ := s.repaired(data.Bytes(), 0)
+		b.whole = bytes.NewReader(now)
 	}
-	if why := unknownKey(b.v, b.kind, data.Bytes()); why != "" && b.v.refused == nil {
+	if why := missingKey(b.v, b.kind, data.Bytes()); why != "" && b.v.refused == nil {
 		b.refuse(status.Error(codes.InvalidArgument, why), http.StatusBadRequest)
 	}
 	if b.v.refused == nil {

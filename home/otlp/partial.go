@@ -50,10 +50,10 @@ func (f *faults) partial(signal string, asJSON bool) ([]byte, error) {
 var topKeys = map[string]string{record.Spans: "resourceSpans", record.Points: "resourceMetrics",
 	record.Logs: "resourceLogs"}
 
-// unknownKey returns what is wrong with the outermost object of a request in JSON, or "". OTLP has
-// receivers ignore unknown keys, but a request with another outermost key has no content at all,
-// and its sender would never find out.
-func unknownKey(v *visit, kind string, body []byte) string {
+// missingKey returns what is wrong with the outermost object of a request in JSON, or "". OTLP has
+// receivers ignore unknown keys, but a request with only such keys has no content at all, and its
+// sender would never find out.
+func missingKey(v *visit, kind string, body []byte) string {
 	want := topKeys[v.signal]
 	if v.zipkin || want == "" || !strings.Contains(kind, "json") {
 		return ""
@@ -64,11 +64,8 @@ func unknownKey(v *visit, kind string, body []byte) string {
 	} else if top == nil {
 		return fmt.Sprintf("the body is null; send an object with the key %q", want)
 	}
-	for _, key := range slices.Sorted(maps.Keys(top)) {
-		if key != want {
-			return fmt.Sprintf("unknown key %.100q; a request for this path has the key %q", key,
-				want)
-		}
+	if keys := slices.Sorted(maps.Keys(top)); len(keys) > 0 && top[want] == nil {
+		return fmt.Sprintf("the body lacks the key %q, and has %.100q", want, keys[0])
 	}
 	list := string(top[want])
 	if list != "" && list != "null" && list[0] != '[' {

@@ -8,18 +8,17 @@ var idBytes = map[string]int{"trace_id": 16, "span_id": 8, "parent_span_id": 8}
 
 // repaired returns a message in which spans and log records with an id of a wrong length have ids
 // that are rejected later: no trace id, but a span id. It returns b itself if there are none, or if
-// b is malformed.
-func (s *shape) repaired(b []byte, depth int) []byte {
+// b is malformed. The length may stay the same.
+func (s *shape) repaired(b []byte, depth int) (out []byte, changed bool) {
 	if depth > deepest {
-		return b
+		return b, false
 	}
 	wrong := s.hasWrongID(b)
-	var out []byte // with everything before done, from the first change on
-	changed, done := wrong, 0
+	changed, done := wrong, 0 // out has everything before done, from the first change on
 	for at := 0; at < len(b); {
 		number, kind, content, size := field(b[at:])
 		if size < 0 {
-			return b
+			return b, false
 		}
 		from := at
 		at += size
@@ -35,21 +34,21 @@ func (s *shape) repaired(b []byte, depth int) []byte {
 		if inner == nil {
 			continue
 		}
-		if now := inner.repaired(content, depth+1); len(now) != len(content) {
+		if now, repaired := inner.repaired(content, depth+1); repaired {
 			out = protowire.AppendTag(append(out, b[done:from]...), number, kind)
 			out = protowire.AppendBytes(out, now)
 			changed, done = true, at
 		}
 	}
 	if !changed {
-		return b
+		return b, false
 	}
 	out = append(out, b[done:]...)
 	if wrong {
 		out = protowire.AppendTag(out, s.span, protowire.BytesType)
 		out = protowire.AppendBytes(out, []byte("no trace"))
 	}
-	return out
+	return out, true
 }
 
 // hasWrongID reports whether a message itself has an id of a wrong length. Ids may be empty.

@@ -366,6 +366,51 @@ func TestIDsOfWrongLength(t *testing.T) {
 	}
 }
 
+// The same holds for each wrong length: the item may be as long with what replaces its ids.
+func TestIDsOfEachLength(t *testing.T) {
+	sink := &sink{}
+	in := opened(t, sink, Limits{})
+	d := records("shop", 2)
+	for i, r := range d.ResourceLogs().At(0).ScopeLogs().All() {
+		r.LogRecords().At(0).SetTraceID(pcommon.TraceID{1, byte(i)})
+	}
+	body, _ := plogotlp.NewExportRequestFromLogs(d).MarshalProto()
+	at := bytes.Index(body, append([]byte{1, 1}, make([]byte, 14)...))
+	for length := 15; length > 0; length-- {
+		body = shortened(t, shapes()[record.Logs], body, at)
+		code, text := post(t, "http://"+in.Endpoints().HTTP+"/v1/logs", bytes.NewReader(body),
+			"Content-Type", proto)
+		if code != 200 || !strings.Contains(text, "1 of 2 ") {
+			t.Errorf("%d bytes: %d %q", length, code, text)
+		}
+	}
+	if sink.logs != 15 {
+		t.Errorf("%d log records arrived, want the other one of each request", sink.logs)
+	}
+}
+
+// Media types are compared as the decoder does, without regard to case.
+func TestMediaTypes(t *testing.T) {
+	in := opened(t, &sink{}, Limits{})
+	deep := ptrace.NewTraces()
+	s := deep.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	v := s.Attributes().PutEmpty("a")
+	for range deepest {
+		v = v.SetEmptySlice().AppendEmpty()
+	}
+	body, _ := ptraceotlp.NewExportRequestFromTraces(deep).MarshalProto()
+	for kind, row := range map[string]struct{ body, want string }{
+		"Application/JSON":       {`{"resourceSpan":[{}]}`, "lacks the key"},
+		"Application/X-Protobuf": {string(body), "levels deep"},
+	} {
+		code, text := post(t, "http://"+in.Endpoints().HTTP+"/v1/traces",
+			strings.NewReader(row.body), "Content-Type", kind)
+		if code < 400 || !strings.Contains(text, row.want) {
+			t.Errorf("%s: %d %q, want %q", kind, code, text, row.want)
+		}
+	}
+}
+
 // shortened removes the last byte of the id at an offset of an encoded message.
 func shortened(t *testing.T, s *shape, b []byte, at int) (out []byte) {
 	t.Helper()
@@ -409,7 +454,7 @@ func TestZipkinIsNotSifted(t *testing.T) {
 	}
 }
 
-// An outermost key that is unknown is an error, with its name.
+// An unknown outermost key is ignored beside the path's own, and an error without it.
 func TestUnknownKeys(t *testing.T) {
 	in := opened(t, &sink{}, Limits{})
 	for _, row := range []struct {
@@ -421,14 +466,16 @@ func TestUnknownKeys(t *testing.T) {
 		{"/v1/traces", `{"resourceSpans":[]}`, 200, ""},
 		{"/v1/traces", `{"resourceSpans":null}`, 200, ""},
 		{"/v1/traces", `{"resource_spans":[{"scope_spans":[{"spans":[{"name":"x"}]}]}]}`, 400,
-			`unknown key \"resource_spans\"`},
+			`lacks the key \"resourceSpans\", and has \"resource_spans\"`},
 		{"/v1/traces", `{"resourceSpans":[{"scopeSpan":[{"spans":[{"name":"x"}]}]}]}`, 200,
 			"the request has no spans"},
 		{"/v1/metrics", `{"resourceMetrics":[{}]}`, 200, "the request has no data points"},
-		{"/v1/traces", `{"resourceSpan":[{}]}`, 400, `has the key \"resourceSpans\"`},
-		{"/v1/traces", `{"resourceMetrics":[]}`, 400, `unknown key \"resourceMetrics\"`},
-		{"/v1/metrics", `{"resourceSpans":[]}`, 400, `has the key \"resourceMetrics\"`},
-		{"/v1/logs", `{"resourceLogs":[],"more":1}`, 400, `unknown key \"more\"`},
+		{"/v1/traces", `{"resourceSpan":[{}]}`, 400, `lacks the key \"resourceSpans\"`},
+		{"/v1/traces", `{"resourceMetrics":[]}`, 400, `lacks the key \"resourceSpans\"`},
+		{"/v1/metrics", `{"resourceSpans":[]}`, 400, `lacks the key \"resourceMetrics\"`},
+		{"/v1/logs", `{"resourceLogs":[],"more":1}`, 200, ""},
+		{"/v1/logs", `{"more":[{"a":1}],"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":` +
+			`{"stringValue":"x"}}]}]}]}`, 200, ""},
 		{"/v1/logs", `{"resourceLogs":{}}`, 400, `must be a list`},
 		{"/v1/logs", `null`, 400, "the body is null"},
 		{"/v1/logs", `[]`, 400, "not an object"},
@@ -442,8 +489,11 @@ func TestUnknownKeys(t *testing.T) {
 		}
 	}
 	if n := signal(t, in, record.Spans).Refused + signal(t, in, record.Points).Refused +
-		signal(t, in, record.Logs).Refused; n != 8+1 {
-		t.Errorf("%d refused requests are counted, want 9", n)
+		signal(t, in, record.Logs).Refused; n != 8 {
+		t.Errorf("%d refused requests are counted, want 8", n)
+	}
+	if n := signal(t, in, record.Logs).Received; n != 1 {
+		t.Errorf("%d log records arrived beside an unknown key, want 1", n)
 	}
 }
 

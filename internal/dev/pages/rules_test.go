@@ -118,7 +118,8 @@ var all = []page{
 		{command: "prony load --otlp", skip: shortens},
 	}},
 	{name: "kubernetes", on: []tool{docker, buildx, kubectl, ctr}, before: []string{nodeImages},
-		after: []string{"kubectl delete namespace prony"},
+		after: []string{"kubectl delete namespace prony",
+			"kubectl delete clusterrolebinding,clusterrole prony-nodes"},
 		rules: []rule{
 			{command: "prony run --launcher", needs: images(goBases), exits: invalid},
 			{command: "kind load", skip: "it needs a cluster of kind"},

@@ -203,8 +203,10 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 		if err != nil {
 			return fmt.Errorf("inspect container %s: %w", c.ID, explained(err))
 		}
-		front := c.Labels[labelService] == p.Spec.Compose.Service
-		running := got.State != nil && got.State.Running
+		if got.State == nil {
+			return fmt.Errorf("inspect container %s: the engine reported no state", c.ID)
+		}
+		front, running := c.Labels[labelService] == p.Spec.Compose.Service, got.State.Running
 		if front && !running {
 			return fmt.Errorf("service %s ended immediately after its start: %s",
 				p.Spec.Compose.Service,

@@ -69,6 +69,27 @@ func TestAdaptedModel(t *testing.T) {
 	}
 }
 
+// TestComposeState checks that a container without a state is an error.
+func TestComposeState(t *testing.T) {
+	f := startFake(t)
+	answers := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+	}
+	f.fail("GET /containers/json",
+		answers(`[{"Id": "id1", "Labels": {"`+labelService+`": "web"}}]`))
+	f.fail("GET /containers/X/json", answers("{}"))
+	p := stackOf("{}")
+	var err error
+	if p.l.engine, err = connect(t.Context(), f.socket); err != nil {
+		t.Fatal(err)
+	}
+	defer p.l.engine.Close()
+	err = p.meet(t.Context(), 0)
+	if err == nil || !strings.Contains(err.Error(), "the engine reported no state") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // TestComposeLog checks that the output of containers is kept within bounds, and not written
 // through a link.
 func TestComposeLog(t *testing.T) {

@@ -3,9 +3,9 @@ package kubernetes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"prony.example/internal/launch/cgroup"
@@ -83,9 +83,8 @@ func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err 
 			return "", false, err
 		case <-silence.C:
 			now, err := p.now(ctx)
-			if err != nil && strings.Contains(err.Error(), "not found") {
-				return "", false, fmt.Errorf("another user or program deleted the pod, possibly " +
-					"together with its namespace")
+			if errors.Is(err, errDeleted) {
+				return "", false, err
 			}
 			if how, outOfMemory, ok := now.ended(); ok {
 				return how, outOfMemory, nil

@@ -66,12 +66,17 @@ func unreachable(err error) bool {
 
 // lacking describes the rights that this user lacks.
 func lacking(lacks []string, namespace string) string {
+	hint := granting(namespace)
+	if slices.Contains(lacks, noding.words()) {
+		hint += "; listing nodes is not needed if PRONY_KUBERNETES_NODES names labels of the node"
+	}
 	return fmt.Sprintf("this user may not %s in namespace %s; %s", strings.Join(lacks, ", "),
-		namespace, granting(namespace))
+		namespace, hint)
 }
 
 func granting(namespace string) string {
-	return fmt.Sprintf("kubectl apply -n %s -f %s grants all required rights", namespace, grants)
+	return fmt.Sprintf("kubectl apply -n %s -f %s makes the required roles; the first lines of "+
+		"this file have the commands that bind them to a user", namespace, grants)
 }
 
 // explained adds a hint to an error of kubectl.

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -143,6 +144,40 @@ func TestGrants(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("granted is %q, want %q", got, want)
+	}
+}
+
+// The page has each command with which the manifest says that it is used: without a binding, a role
+// grants nothing.
+func TestGrantingCommands(t *testing.T) {
+	manifest, err1 := os.ReadFile("../../../" + grants)
+	page, err2 := os.ReadFile("../../../docs/kubernetes.md")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for line := range strings.Lines(string(manifest)) {
+		if command, is := strings.CutPrefix(strings.TrimSpace(line), "#   "); is {
+			commands++
+			if !strings.Contains(string(page), "\n  "+command+"\n") {
+				t.Errorf("docs/kubernetes.md lacks %s", command)
+			}
+		}
+	}
+	if commands != 4 {
+		t.Errorf("%s has %d commands, want 4", grants, commands)
+	}
+}
+
+// A missing right to list nodes has a hint: a user may name the node instead.
+func TestLacking(t *testing.T) {
+	const hint = "PRONY_KUBERNETES_NODES"
+	if got := lacking([]string{"create jobs"}, "bench"); strings.Contains(got, hint) ||
+		!strings.Contains(got, "may not create jobs in namespace bench; kubectl apply") {
+		t.Error(got)
+	}
+	if got := lacking([]string{noding.words()}, "bench"); !strings.Contains(got, hint) {
+		t.Error(got)
 	}
 }
 

@@ -178,7 +178,7 @@ func (p *proc) await(ctx context.Context) error {
 				return nil
 			}
 			if c.Type == "DELETED" {
-				return errors.New("another user or program deleted the pod")
+				return errDeleted
 			}
 		case err := <-failed:
 			return err
@@ -360,9 +360,17 @@ func (p *proc) elsewhere() error {
 		"with PRONY_KUBERNETES_NODES", name)
 }
 
+// errDeleted is the end of a pod that this program did not delete.
+var errDeleted = errors.New("another user or program deleted the pod, possibly together with its " +
+	"namespace")
+
 // now returns the present state of the pod.
 func (p *proc) now(ctx context.Context) (pod, error) {
-	return look[pod](ctx, p.l.cluster, "get", "pod", p.pod.Metadata.Name)
+	now, err := look[pod](ctx, p.l.cluster, "get", "pod", p.pod.Metadata.Name)
+	if err != nil && strings.Contains(err.Error(), "not found") {
+		err = errDeleted
+	}
+	return now, err
 }
 
 // noteLimits stores which limits the kernel enforces, and which it does not.

@@ -41,6 +41,23 @@ func TestAsk(t *testing.T) {
 	check(`echo no such cluster >&2; exit 1`, "", "no such cluster")
 }
 
+// blind is a search that finds nothing.
+type blind struct{}
+
+func (blind) seen() <-chan sighting { return nil }
+func (blind) find(string) sighting  { return sighting{} }
+func (blind) close()                {}
+
+// TestFindDeleted names the cause if a pod is deleted before its process is found.
+func TestFindDeleted(t *testing.T) {
+	c := fakeCluster(t, `echo 'Error from server (NotFound): pods "a" not found' >&2; exit 1`)
+	p := &proc{l: &Launcher{cluster: c}, site: here{}, sight: blind{}}
+	if err := p.find(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "another user or program deleted the pod") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // TestBringEnds checks that a program that leaves a process with its output ends with the context.
 func TestBringEnds(t *testing.T) {
 	dir := t.TempDir()
