@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +17,7 @@ import (
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
 	"prony.example/internal/generator"
+	"prony.example/internal/launch/freeze"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
@@ -126,7 +129,7 @@ func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	rows, err := a.fairRows(context.Background(), []string{name}, plain, spoken,
 		func(ctx context.Context, t lab.Seen) error {
 			seen = append(seen, t.Name)
-			return drive(ctx, root, t)
+			return errors.Join(drive(ctx, root, t), queue(ctx, t))
 		})
 	if len(rows) == 0 && strings.Contains(stderr.String(), "skipped") {
 		t.Skip(stderr.String())
@@ -205,6 +208,34 @@ func drive(ctx context.Context, root string, t lab.Seen) error {
 		return fmt.Errorf("under a brief load %d good answers and errors %+v", r.Answered, r.Errors)
 	}
 	return nil
+}
+
+// burst is the number of connections that suites open at once.
+const burst = 1000
+
+// queue opens a burst of connections to a stopped target, which accepts none: each must find a
+// place in the kernel's queue. Beyond the queue, the kernel drops the attempt.
+func queue(ctx context.Context, t lab.Seen) error {
+	if t.Speaks != nil {
+		return nil // the same servers
+	}
+	stopped, err := freeze.New(t.System, "")
+	if err != nil {
+		return err
+	}
+	if err := stopped.Freeze(); err != nil {
+		return err
+	}
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	for n := range burst {
+		conn, err := dialer.DialContext(ctx, "tcp", t.System.Addr().String())
+		if err != nil {
+			return errors.Join(fmt.Errorf("connection %d to a stopped server: %w", n+1, err),
+				stopped.Thaw())
+		}
+		defer conn.Close() //nolint:errcheck // nothing was sent
+	}
+	return stopped.Thaw()
 }
 
 func fairHeads(bytes int64, kept bool, headers ...string) []service.Head {

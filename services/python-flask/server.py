@@ -20,6 +20,13 @@ from tornado.wsgi import WSGIContainer
 
 from app import create_app
 
+# Tornado's 128 would turn connections away in a burst.
+BACKLOG = 1024
+
+# What CPython gives a pool on one core, as each process has one. Without a size, the pool would
+# count the machine's cores.
+POOL_THREADS = 5
+
 # How long requests under way may take to end after SIGTERM.
 GRACE_SECONDS = 0.5
 
@@ -36,7 +43,7 @@ def main() -> None:
     cpus = int(os.environ.get("CPUS", "1"))
     logging.getLogger("tornado.access").disabled = True
     app = create_app()
-    sockets = bind_sockets(port, address=host)
+    sockets = bind_sockets(port, address=host, backlog=BACKLOG)
     print(f"listening on {host}:{port}", flush=True)
     parent = fork_workers(cpus) if cpus > 1 else None
     asyncio.run(serve(app, sockets, parent))
@@ -62,7 +69,7 @@ async def serve(app: Flask, sockets: list[socket.socket], parent: socket.socket 
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     if parent is not None:
         loop.add_reader(parent, stopped.set)
-    server = HTTPServer(Container(app, ThreadPoolExecutor()))
+    server = HTTPServer(Container(app, ThreadPoolExecutor(POOL_THREADS)))
     server.add_sockets(sockets)
     await stopped.wait()
     if parent is not None:

@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,38 @@ func findListed(t tree) []problem {
 		}
 	}
 	return problems
+}
+
+// counting are calls that return or use the number of the machine's cores. A service has its own
+// number of cores in CPUS; in a JVM, its own is also what availableProcessors returns.
+var counting = regexp.MustCompile(`ThreadPoolExecutor\(\)|cpu_count\(|os\.cpus\(|` +
+	`available_?[pP]arallelism\(|NumCPU\(`)
+
+func findSizes(t tree) []problem {
+	var problems []problem
+	for _, name := range t.names() {
+		if !strings.HasPrefix(name, "services/") || !matches(languages, path.Ext(name)) {
+			continue
+		}
+		line := 0
+		for text := range strings.Lines(t[name]) {
+			line++
+			if call := counting.FindString(text); call != "" {
+				problems = append(problems, problem{name, line,
+					call + " counts the machine's cores: use CPUS"})
+			}
+		}
+	}
+	return problems
+}
+
+func TestSizes(t *testing.T) {
+	red(t, findSizes, tree{
+		"services/a/server.py":   "pool = ThreadPoolExecutor(5)\npool = ThreadPoolExecutor()\n",
+		"services/b/src/main.rs": "available_parallelism()\n",
+		"services/c/README.md":   "os.cpus()\n", "cmd/x.go": "runtime.NumCPU()\n",
+	}, "services/a/server.py:2: ThreadPoolExecutor() counts",
+		"services/b/src/main.rs:1: available_parallelism( counts")
 }
 
 func TestListed(t *testing.T) {

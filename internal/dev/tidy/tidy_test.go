@@ -35,6 +35,7 @@ var checks = []struct {
 	{"commands", findCommands},
 	{"services", findServices},
 	{"listed", findListed},
+	{"sizes", findSizes},
 	{"versions", findVersions}, {"modules", findModules},
 	{"scripts", findScripts},
 	{"comments", findComments},

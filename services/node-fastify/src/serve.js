@@ -2,6 +2,9 @@
 
 import { createApp } from './app.js';
 
+// Fastify's 511 would turn connections away in a burst.
+const BACKLOG = 1024;
+
 // How long requests under way may take to end after SIGTERM.
 const GRACE_MS = 1_000;
 
@@ -13,6 +16,6 @@ export async function serve({ host, port }) {
     await app.close();
     process.exit(0);
   });
-  await app.listen({ host, port });
+  await app.listen({ host, port, backlog: BACKLOG });
   console.log(`listening on ${host}:${port}`);
 }

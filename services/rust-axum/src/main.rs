@@ -22,13 +22,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::serve::ListenerExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 use telemetry::Telemetry;
 
 type Failure = Box<dyn Error + Send + Sync>;
+
+/// Tokio's 128 would turn connections away in a burst.
+const BACKLOG: u32 = 1024;
 
 /// Requests still running when this has passed after SIGTERM are cut off.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -66,7 +69,7 @@ async fn serve() -> Result<(), Failure> {
     let mut out_of_patience = signal(SignalKind::terminate())?;
 
     let routes = telemetry::instrument(routes::all());
-    let listener = TcpListener::bind((host.as_str(), port)).await?;
+    let listener = listen(&host, port).await?;
     if protocol != "http" {
         return protocol::serve(&protocol, listener, routes, SHUTDOWN_GRACE).await;
     }
@@ -81,6 +84,20 @@ async fn serve() -> Result<(), Failure> {
             tokio::time::sleep(SHUTDOWN_GRACE).await;
         } => Ok(()),
     }
+}
+
+/// Does what `TcpListener::bind` does, with another backlog.
+async fn listen(host: &str, port: u16) -> Result<TcpListener, Failure> {
+    let mut addresses = lookup_host((host, port)).await?;
+    let address = addresses.next().ok_or("HOST has no address")?;
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket.listen(BACKLOG)?)
 }
 
 /// Sets `TCP_NODELAY`. Where that fails the connection is slower, not broken, so it is served.

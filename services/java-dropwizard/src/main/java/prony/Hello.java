@@ -29,6 +29,7 @@ public class Hello {
         this.mode = mode;
     }
 
+    /** Answers the value of a key, after a sleep and a line in the log, if requested. */
     @GET
     public Response hello(
             @PathParam("mode") String asked,

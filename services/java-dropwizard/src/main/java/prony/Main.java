@@ -15,6 +15,7 @@ public final class Main extends Application<Settings> {
     // Jersey knows the length of an answer that this holds and chunks the rest; /concat has 10 kB.
     private static final int LENGTH_BUFFER_BYTES = 16 * 1024;
 
+    /** Runs a command of Dropwizard, such as {@code server config.yml}. */
     public static void main(String[] args) throws Exception {
         new Main().run(args);
     }

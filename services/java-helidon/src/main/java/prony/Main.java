@@ -12,6 +12,7 @@ public final class Main {
     private Main() {
     }
 
+    /** Starts the server on HOST and PORT. */
     public static void main(String[] args) {
         String host = environment("HOST", "127.0.0.1");
         int port = Integer.parseInt(environment("PORT", "8080"));

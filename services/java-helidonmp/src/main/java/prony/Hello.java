@@ -27,6 +27,7 @@ public class Hello {
     // Static, for CDI makes the instance on the first request, after readiness.
     private static final Cache<String, String> CACHE = filledCache();
 
+    /** Answers the value of a key, after a sleep and a line in the log, if requested. */
     @GET
     public Response hello(
             @QueryParam("key") @DefaultValue("1") String key,

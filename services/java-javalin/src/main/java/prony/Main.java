@@ -23,6 +23,7 @@ public final class Main {
     private Main() {
     }
 
+    /** Starts the server on HOST and PORT, with the threads of MODE. */
     public static void main(String[] args) {
         String mode = environment("MODE", "platform");
         String host = environment("HOST", "127.0.0.1");

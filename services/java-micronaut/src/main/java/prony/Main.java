@@ -11,6 +11,7 @@ public final class Main {
     private Main() {
     }
 
+    /** Starts the server on HOST and PORT, with the threads of MODE. */
     public static void main(String[] args) {
         String mode = System.getenv().getOrDefault("MODE", "platform");
         if (!MODES.contains(mode)) {

@@ -14,6 +14,7 @@ public class Main {
 
     private static final int SECOND_GRACE_MILLIS = 100;
 
+    /** Starts the application. */
     public static void main(String[] args) {
         SpringApplication.run(Main.class, args);
     }

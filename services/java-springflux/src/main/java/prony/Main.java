@@ -12,6 +12,7 @@ import org.springframework.http.client.ReactorResourceFactory;
 @ImportRuntimeHints(NativeHints.class)
 public class Main {
 
+    /** Starts the application. */
     public static void main(String[] args) {
         SpringApplication.run(Main.class, args);
     }

@@ -18,6 +18,7 @@ public class Main {
     private static final int NO_MAXIMUM = -1;
     private static final int NONE_PER_THREAD = 0;
 
+    /** Starts the application. */
     public static void main(String[] args) {
         SpringApplication.run(Main.class, args);
     }

@@ -17,6 +17,7 @@ public final class Main {
     private Main() {
     }
 
+    /** Starts the server on HOST and PORT, with CPUS event loops. */
     public static void main(String[] args) throws TimeoutException {
         String host = environment("HOST", "127.0.0.1");
         int port = Integer.parseInt(environment("PORT", "8080"));

@@ -9,6 +9,7 @@ import org.springframework.cloud.netflix.eureka.server.EnableEurekaServer;
 @SpringBootApplication
 public class Main {
 
+    /** Starts the application. */
     public static void main(String[] args) {
         SpringApplication.run(Main.class, args);
     }
