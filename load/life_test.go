@@ -167,7 +167,8 @@ func TestObserverEndsTheLoad(t *testing.T) {
 	if len(seen) != 3 || r.Done < 58 || r.Done > 64 || r.Scheduled < r.Done {
 		t.Errorf("%d calls; %d done of %d", len(seen), r.Done, r.Scheduled)
 	}
-	if g := r.Generator; g.CPUNs < 0 || g.RunDelayNs < 0 || g.CPUShare < 0 || g.SwitchesForced < 0 {
+	if g := r.Generator; g.CPUNs < 0 || g.RunDelayNs < 0 || g.CPUShare < 0 ||
+		g.SwitchesForced < 0 || g.Priority == "" {
 		t.Errorf("the generator used %+v", g)
 	}
 }

@@ -126,6 +126,19 @@ func TestStoryPauses(t *testing.T) {
 		"  ICBufferFull for 1.00 ms, 5.00 ms after it was due (no collection)\n\n")
 }
 
+// TestStoryWithoutFirstByte checks that a first byte is shown only if there was one.
+func TestStoryWithoutFirstByte(t *testing.T) {
+	for ns, want := range map[int64]bool{0: false, 1: true} {
+		s := newStory(t)
+		s.request.FirstByteNs = ns
+		var out bytes.Buffer
+		err := s.print(&out)
+		if err != nil || strings.Contains(out.String(), "first byte") != want {
+			t.Errorf("%d ns: %v\n%s", ns, err, out.String())
+		}
+	}
+}
+
 // TestStoryConclusion checks which part of the response time of 10 ms is named: one of more than
 // half of it.
 func TestStoryConclusion(t *testing.T) {

@@ -228,6 +228,14 @@ var k6Inputs = []input{
 			`"status":"200"`) + `{"metric":"http_reqs","type":"Po`, good: 1,
 		window: 5 * time.Millisecond, p50: 5 * time.Millisecond, most: 5 * time.Millisecond,
 		notes: []NoteKind{NoteCutRow}},
+	{name: "points cut in a request", text: k6Point1("http_reqs", "2026-11-27T10:00:00.1Z", "1",
+		"") + k6Point1("http_req_duration", "2026-11-27T10:00:00.1Z", "5", `"status":"200"`) +
+		k6Point1("http_reqs", "2026-11-27T10:00:00.2Z", "1", "") + `{"metric":"http_req_d`, good: 1,
+		window: 5 * time.Millisecond, p50: 5 * time.Millisecond, most: 5 * time.Millisecond,
+		notes: []NoteKind{NoteCutRow}},
+	{name: "points that lack two durations", text: k6Point1("http_reqs",
+		"2026-11-27T10:00:00.1Z", "1", "") + k6Point1("http_reqs", "2026-11-27T10:00:00.2Z", "1",
+		"") + `{"metric":"http_req_d`, refused: "2 requests in http_reqs, but 0 in "},
 	{name: "broken points", text: k6Point1("http_reqs", "2026-11-27T10:00:00.1Z", "1", "") +
 		"{\"metric\n" + k6Point1("http_reqs", "2026-11-27T10:00:00.1Z", "1", ""),
 		refused: "line 2 is not a JSON object of k6"},

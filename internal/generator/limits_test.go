@@ -8,6 +8,13 @@ import (
 	"prony.example/load/engine/nethttp"
 )
 
+// TestRoomHere checks that this machine's limits are read.
+func TestRoomHere(t *testing.T) {
+	if r := roomHere(); r.files < 1 || r.ports < 1 || r.memory < 1 {
+		t.Errorf("%+v, want all three", r)
+	}
+}
+
 // TestRoom checks which loads are refused before they open a connection.
 func TestRoom(t *testing.T) {
 	check := func(r room, connections, generators int, c *nethttp.Config, want string) {

@@ -32,7 +32,13 @@ func TestNamesInMessages(t *testing.T) {
 	check(`route "GET /nosuch" p99<5ms`, "s.yaml:6: scenario a: objective \"route GET /nosuch "+
 		"p99<5ms\": the load has no such route; there are GET /a, b in ")
 	check("route b p99<5ms", "")
-	_, err := suite.ReadScenario("s.yaml", []byte("name: x\nflow: true\nrequests:\n"+
+	_, err := suite.Read("s.yaml", []byte("name: x\ncontract: hello\nscenarios:\n  - {name: a, "+
+		"requests: [{request: GET /a}]}\nloads: [{name: c, model: capacity, slo: 'route \"GET "+
+		"/a\" p99<5ms'}]\n"))
+	if err == nil || !strings.Contains(err.Error(), "the load sends only one request") {
+		t.Error(err)
+	}
+	_, err = suite.ReadScenario("s.yaml", []byte("name: x\nflow: true\nrequests:\n"+
 		"  - {request: GET /, extract: {Up: {json: a}}}\n  - {request: 'GET /{v}'}\n"))
 	if err == nil || strings.Contains(err.Error(), "misnamed") ||
 		!strings.Contains(err.Error(), "known are key, ") {

@@ -20,6 +20,9 @@ func TestParse(t *testing.T) {
 		{"p0.5<1ms", Objective{Metric: "p0.5", Quantile: 0.005, Op: "<", Limit: 1e6}, ""},
 		{" mean < 1ms ", Objective{Metric: "mean", Op: "<", Limit: 1e6}, "mean<1ms"},
 		{"max<1m30s", Objective{Metric: "max", Op: "<", Limit: 90e9}, ""},
+		{"max<1ns", Objective{Metric: "max", Op: "<", Limit: 1}, ""},
+		{"max<1099511627776ns", Objective{Metric: "max", Op: "<", Limit: 1 << 40},
+			"max<18m19.511627776s"},
 		{"errors<0.1%", Objective{Metric: "errors", Op: "<", Limit: 0.001}, ""},
 		{"errors<0.07", Objective{Metric: "errors", Op: "<", Limit: 0.07}, "errors<7%"},
 		{"errors<=0", Objective{Metric: "errors", Op: "<=", Limit: 0}, "errors<=0%"},
@@ -88,7 +91,8 @@ func TestParseErrors(t *testing.T) {
 	check("p99<50", "the time 50 has no unit", "50ms")
 	check("p99<0ms", "is not a time")
 	check("p99<-1ms", "is not a time")
-	check("p99<1h", "is not a time", "18m") // 3600 s above 2^40 ns = 1100 s
+	check("p99<1h", "is not a time", "18m")              // 3600 s above 2^40 ns = 1100 s
+	check("p99<1099511627777ns", "is not a time", "18m") // 2^40 + 1
 	check("p99<5 parsecs", "is not a time")
 	check("p99>5ms", "promised from above", "p99<")
 	check("errors>1%", "promised from above", "errors<")

@@ -207,7 +207,7 @@ const (
 // warmUp runs the closed load until two windows agree within warmChange, and returns the last one's
 // throughput, in flows if the load consists of flows. steady is false if no two windows agreed.
 func (s *session) warmUp(ctx context.Context) (peak float64, steady bool, err error) {
-	for i := range warmupsMax {
+	for range warmupsMax {
 		_, l, err := s.offer(ctx, Step{Phase: Warmup, Window: s.Window})
 		if err != nil {
 			return 0, false, err
@@ -221,7 +221,7 @@ func (s *session) warmUp(ctx context.Context) (peak float64, steady bool, err er
 			return 0, false, fmt.Errorf("warm up: no good response within %v: %s", s.Window,
 				l.Errors.Why())
 		}
-		if i > 0 && math.Abs(peak/before-1) < warmChange {
+		if math.Abs(peak/before-1) < warmChange {
 			return peak, true, nil
 		}
 	}

@@ -165,6 +165,14 @@ func TestProgress(t *testing.T) {
 	// 500 of 1,000 in 2.1 s: the other half takes as long.
 	check(1000, 500, 2100*time.Millisecond, 0.5, 2100*time.Millisecond)
 	check(1e6, 500, 2100*time.Millisecond, 0.2, 8400*time.Millisecond) // the time ends first
+	// After a lead-in of half a second, 500 of 1,000 in 1.6 s.
+	s := newState(openLoad)
+	s.Requests, s.elapsed, s.opened = 1000, 2100*time.Millisecond, true
+	s.base = mark{500 * time.Millisecond, load.Totals{Done: 100}}
+	s.totals.Done = 600
+	if share, left := s.progress(); share != 0.5 || left != 1600*time.Millisecond {
+		t.Errorf("after a lead-in: %v, %v", share, left)
+	}
 }
 
 func TestPhases(t *testing.T) {

@@ -96,6 +96,9 @@ func TestBetween(t *testing.T) {
 		func(u *record.Usage, _ *record.Host) {
 			u.ThreadsMax = 12 // the row to 1.5 s begins at 0.9 s, before a, so the next one counts
 		})
+	check("samples at the marks", func(_, _ *Mark, s *Series) {
+		s.TNs = []int64{1e9 - 1, 1e9, 3e9, 3e9 + 1}
+	}, func(*record.Usage, *record.Host) {})
 	check("no samples", func(_, _ *Mark, s *Series) { *s = Series{} },
 		func(u *record.Usage, _ *record.Host) { u.RSSMaxBytes, u.ThreadsMax = 120<<20, 12 })
 	check("PSS not asked for", func(_, b *Mark, _ *Series) { b.PSSBytes = unknown },

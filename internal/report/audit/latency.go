@@ -139,14 +139,12 @@ func checkMean(r *Row, v []Value) (hit, bool) {
 	return h, true
 }
 
-// heavyTail computes the tail that a mean above a high percentile requires.
+// heavyTail computes the tail that a mean above a high percentile requires. The row has percentiles
+// above 0.
 func heavyTail(r *Row, m Value) hit {
 	all := r.points()
-	if len(all) == 0 {
-		return hit{}
-	}
 	p := all[len(all)-1]
-	if p.q < 0.9 || p.V <= 0 || m.span().lo <= p.span().hi {
+	if p.q < 0.9 || m.span().lo <= p.span().hi {
 		return hit{}
 	}
 	least := (m.span().lo - p.q*p.span().hi) / (1 - p.q)

@@ -138,6 +138,8 @@ func TestCommandAt(t *testing.T) {
 	check("k6 run --vus 10 --duration 30s s.js", m{Users: 10, AskedDuration: 30e9})
 	check("ab -n 1000 -c 10 http://x/ > out.txt -n 5", m{AskedRequests: 1000, Connections: 10})
 	check("wrk -c $conn http://x", nil)
+	check("wrk -c", nil)
+	check("hey -n 1000 -c", m{AskedRequests: 1000})
 	check("we use wrk for load", nil)
 	check("they say hey -", nil)
 }

@@ -28,7 +28,7 @@ func hopeless(done []*record.Record) error {
 			first = f
 		}
 	}
-	if len(blocks) < hopelessAfter || first == nil {
+	if len(blocks) < hopelessAfter {
 		return nil
 	}
 	hint := ""

@@ -148,12 +148,11 @@ func become(text string) error {
 	return <-wrong
 }
 
-// inputEnds returns when the standard input has no more writers.
+// inputEnds returns when the standard input, which carries no bytes, has no more writers.
 func inputEnds() error {
 	var b [1]byte
 	for {
-		n, err := syscall.Read(0, b[:])
-		if n <= 0 && err != syscall.EINTR {
+		if _, err := syscall.Read(0, b[:]); err != syscall.EINTR {
 			return errors.New("the input from Prony has ended")
 		}
 	}
