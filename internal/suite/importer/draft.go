@@ -244,6 +244,10 @@ func (d *Draft) add(r raw) {
 		d.leave("the method " + oneLine(r.method) + ", which suites do not have")
 		return
 	}
+	if r.url == "" {
+		d.leave(unaddressed)
+		return
+	}
 	origin, path, user, err := place(r.url)
 	if err != nil {
 		d.leave("a request whose address is not an http or https URL")
@@ -286,8 +290,11 @@ func (d *Draft) add(r raw) {
 	d.raws = append(d.raws, r)
 }
 
-// unchosen is why a request is left out that the user does not want.
-const unchosen = "not of --only or --tag"
+// Why requests are left out: the user does not want them, or the input does not say where to.
+const (
+	unchosen    = "not of --only or --tag"
+	unaddressed = "a request without an address"
+)
 
 // chosen says whether the user wants a path with its tags, which only documents have. Of a log all
 // is wanted: its times are of all paths.

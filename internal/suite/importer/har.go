@@ -137,7 +137,7 @@ func (e *entry) raw() (r raw, why string) {
 		r.status, _ = strconv.Atoi(status)
 	}
 	r.url, _, _ = strings.Cut(r.url, "#")
-	if len(q.QueryString) > 0 && !strings.Contains(r.url, "?") {
+	if len(q.QueryString) > 0 && r.url != "" && !strings.Contains(r.url, "?") {
 		r.url += "?" + form(q.QueryString, formWord)
 	}
 	for _, f := range q.Headers {

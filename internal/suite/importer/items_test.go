@@ -18,6 +18,10 @@ func TestItemsWithReferences(t *testing.T) {
 		"GET /a", "GET /b", "-1: a path whose operations are in another file; bundle "+
 			"the document into one file first",
 		"~1: a reference leads to nothing that init reads: x.yaml")
+	checkTold(t, Options{}, written3("", `/a: {get: {`+ok+`}}, /b: {$ref: '#/paths/~1c'}, `+
+		`/c: {$ref: '#/paths/~1b'}, /d: {$ref: '#/no'}`),
+		"GET /a", "-3: a path whose reference leads to no operations",
+		"~1: a reference leads to nothing that init reads: #/no")
 }
 
 // What stands beside a reference to a schema is a part of the schema, since OpenAPI 3.1.

@@ -162,11 +162,17 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 			d.Found += len(more)
 			d.leaveAll("a method that suites do not have", len(more))
 		}
-		if items[p]["$ref"] != nil {
-			d.Found++
+		ref, is := items[p]["$ref"].(string)
+		switch {
+		case !is:
+			continue
+		case strings.HasPrefix(ref, "#"):
+			d.leave("a path whose reference leads to no operations")
+		default:
 			d.leave("a path whose operations are in another file; bundle the document into one " +
 				"file first")
 		}
+		d.Found++
 	}
 	return out
 }

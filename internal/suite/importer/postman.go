@@ -298,7 +298,7 @@ func (f *filler) address(data json.RawMessage) (address string, missing []string
 		}
 	}
 	if before == "" {
-		return "", nil, "a request without an address"
+		return "", nil, unaddressed
 	}
 	variable := strings.HasPrefix(before, "{{")
 	before, missing = f.segments(before, u.Variable)

@@ -209,6 +209,10 @@ func TestHAREntries(t *testing.T) {
 	check(`"method": "POST", "url": "http://shop.test/a", "postData": {"mimeType":
 "application/x-www-form-urlencoded", "params": [{"name": "a", "value": 1.50}]}`, fine,
 		"POST /a [a=1.50] application/x-www-form-urlencoded", "GET /ok")
+	for _, none := range []string{``, `"method": "POST"`, `"url": null`, `"url": "", "queryString":
+[{"name": "q", "value": 1}]`} {
+		check(none, fine, "GET /ok", "-1: a request without an address")
+	}
 	check(`"url": "http://shop.test/a", "headers": {}`, fine, "GET /ok",
 		"-1: an entry that is not understood: request.headers is of type object, which is not "+
 			"expected; is it the file that you meant?")
