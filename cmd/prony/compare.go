@@ -65,8 +65,9 @@ it prints the smallest one that the run would detect.
 
 A and B may also be files (or FILE:ROW) with published results. The files are tables in Markdown or
 CSV, java-http's JSON, or the output of wrk, wrk2, hey, oha, k6, h2load, JMeter or vegeta. Compare
-quotes their figures and first prints the contradictions that prony audit finds. Single results have
-no interval and no verdict. Rows that occur several times in a file are repetitions.`,
+quotes the figures of published results and first prints the contradictions that prony audit finds.
+Single results have no interval and no verdict. Rows that occur several times in a file are
+repetitions.`,
 		Example: `  prony compare results/RUN --targets go-nethttp,rust-axum
   prony compare results/RUN:go-nethttp@base results/RUN:go-nethttp
   prony compare results/MONDAY results/TUESDAY --control go-nethttp

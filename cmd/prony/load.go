@@ -68,7 +68,7 @@ number), {random 1..9}, {hex 8}, {uuid} and {pick a|b}. A --scenario file descri
 of requests, or a flow in which a request uses values from earlier responses.
 
 --traces 1% adds a trace id (W3C Trace Context) to 1 % of the requests. A service with OpenTelemetry
-puts this id on its spans and log lines. The slowest traced requests are listed with their ids.
+puts the trace id on its spans and log lines. The slowest traced requests are listed with their ids.
 
 --generators 4 starts four processes on this machine, and each sends every fourth request. Their
 results are added up, not averaged. With --listen and --key, the processes are started elsewhere by

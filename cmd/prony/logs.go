@@ -40,7 +40,7 @@ has any.
 
 Log records that services send by OTLP have a time, a severity and often a trace id. A run stores
 their warnings and errors, the records of stored traces, and a uniform sample of the rest. The run's
-records have the total count.
+records have the total count of log records.
 
 If a run has no such records, logs reads the files below its folder logs/, with the standard output
 and error of each service. The files are complete, but their lines have no fields: --severity and

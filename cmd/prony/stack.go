@@ -30,8 +30,8 @@ func (a *app) stackCmd() *cobra.Command {
 		Use: "stack", Short: "Start, stop or inspect Grafana's stack in Docker",
 		Long: `Stack runs docker compose on deploy/compose.yaml. Alloy receives telemetry and passes
 it to Mimir (metrics), Loki (logs), Tempo (traces) and Pyroscope (profiles). Grafana shows it, with
-dashboards of runs, services, JVMs, the generator and the host. All of them listen on 127.0.0.1
-only. prony run --telemetry=lgtm sends telemetry to the stack.
+dashboards of runs, services, JVMs, the generator and the host. All parts of the stack listen on
+127.0.0.1 only. prony run --telemetry=lgtm sends telemetry to the stack.
 
 docs/compose.md describes profiles, parameters and versions, and docs/dashboards.md lists the
 dashboards.`,

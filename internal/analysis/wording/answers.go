@@ -52,7 +52,7 @@ func failures(f record.Finding) record.Words {
 	hint := "read the service's log"
 	switch {
 	case f.Facts.Party == record.PartyMachine:
-		hint = "this machine caused the first error, not the service: follow its hint"
+		hint = "this machine caused the first error, not the service: follow the hint of this error"
 	case f.Facts.Party == record.PartyOptions:
 		hint = "the service did not cause the first error: change the options as its text advises"
 	case 2*f.Facts.Closed > f.Facts.Count:

@@ -52,12 +52,12 @@ func Favour(pids []int, enabled bool) (threads int, err error) {
 		for _, tid := range remaining {
 			err := unix.Setpriority(unix.PRIO_PROCESS, tid, usual)
 			if err != nil && !errors.Is(err, unix.ESRCH) {
-				return threads, fmt.Errorf("take back the precedence of compilers: %w", err)
+				return threads, fmt.Errorf("end the priority of compilers: %w", err)
 			}
 			threads++
 		}
 	}
-	return threads, fmt.Errorf("take back the precedence of compilers: after %d passes, some "+
+	return threads, fmt.Errorf("end the priority of compilers: after %d passes, some "+
 		"threads still have it", favourPasses)
 }
 

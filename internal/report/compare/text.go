@@ -291,8 +291,8 @@ func (c Comparison) Repeat() string {
 // Sees explains the smallest difference of a row without a significant one.
 func (c Comparison) Sees() string {
 	return fmt.Sprintf("\"would detect ≥ 3 %%\" names the smallest difference that this number of "+
-		"%[1]ss detects in 8 of 10 cases. To detect half of it takes about four times as many.",
-		c.Repeat())
+		"%[1]ss detects in 8 of 10 cases. Detecting half of this difference takes about four "+
+		"times as many %[1]ss.", c.Repeat())
 }
 
 // How explains levels and ratios.

@@ -247,7 +247,7 @@ func (e *entry) unfit(r raw) string {
 		return "a browser's question before a request (CORS)"
 	case e.Response == nil:
 	case status == 0:
-		return "it was given up before an answer"
+		return "the client ended the request before a response"
 	case status < 200 || status >= 500:
 		return "the answer was an error of the server, or no HTTP any more"
 	case status >= 400:

@@ -161,7 +161,7 @@ func (d *Draft) unfit(method, path string, class int) string {
 	case isStatic(path, ""):
 		return "static files"
 	case class < 1:
-		return "it was given up before an answer"
+		return "the client ended the request before a response"
 	case class >= 4:
 		return "requests whose response was an error (4xx, 5xx)"
 	case class == 1:

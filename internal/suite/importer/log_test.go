@@ -29,7 +29,8 @@ func TestLogLines(t *testing.T) {
 		"GET /s?q=%22a%22&r=%22b%22 1×200")
 	check("", `GET /\xC3\xBC\\x\t\q#d HTTP/2.0 ~ 200 5`, "GET /%C3%BC%5Cx%09%5Cq%23d 1×200")
 	check("", "GET /u?q=a b HTTP/1.1 ~ 200 5", "GET /u?q=a%20b 1×200")
-	check("", "GET /u HTTP/1.1 ~ 000 0|"+a, "GET /a 1×200\n- 1: it was given up before an answer")
+	check("", "GET /u HTTP/1.1 ~ 000 0|"+a,
+		"GET /a 1×200\n- 1: the client ended the request before a response")
 	check("", "GET /u ~ 200 5", "GET /u 1×200")
 	check("", "GET /r?u=http://b/ HTTP/1.1 ~ 302 -", "GET /r?u=http://b/ 1×302")
 	check("", `GET /\x00A\x00 HTTP/1.1 ~ 200 5|`+a, "GET /a 1×200\n- 1: a NUL in its text")

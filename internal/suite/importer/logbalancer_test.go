@@ -84,7 +84,7 @@ func TestLogsOfLoadBalancers(t *testing.T) {
 		"- 1: lines whose time is not a valid date\n"+
 		"~ 1: a + in a path, which IIS also writes for a space, is sent as +")
 	check(cloudFrontLog, "GET /index.html?a=%20b 1×200\nGET /my%20file?a=%2Fb%25 1×200\n"+
-		"- 1: it was given up before an answer")
+		"- 1: the client ended the request before a response")
 	check(albLog, "GET / 2×200\nGET /a?b=%22c 1×200\n"+
 		"- 1: requests that switched to another protocol (101)\n"+
 		"- 1: requests whose response was an error (4xx, 5xx)\n"+
@@ -92,7 +92,7 @@ func TestLogsOfLoadBalancers(t *testing.T) {
 		"~ 1: a request of another host than www.example.com goes to the same service")
 	check(haproxyLog, "GET /index.html 1×200\nGET /image 1×200\nGET /s?q=%22x%22 1×200\n"+
 		"- 1: lines whose request is not HTTP\n"+
-		"- 1: it was given up before an answer\n"+
+		"- 1: the client ended the request before a response\n"+
 		"- 1: lines that are cut off\n"+
 		"- 1: lines in a format that is not known")
 	d, err := Options{}.Read("f", []byte(albLog))

@@ -111,7 +111,7 @@ func document(name string, data []byte) (out tree, err error) {
 
 // unasked are methods of operations that are not requested.
 var unasked = []struct{ method, why string }{
-	{"delete", "DELETE, whose second answer is another one"},
+	{"delete", "DELETE, whose repetition has another response"},
 	{"options", "OPTIONS, a browser's question before a request (CORS)"},
 	{"trace", "TRACE, a method that suites do not have"},
 	{"query", "QUERY, a method that suites do not have"},

@@ -186,7 +186,7 @@ func TestHAREntries(t *testing.T) {
 		"GET /a", "GET /ok")
 	check(`"method": "GET", "url": "http://shop.test/a"`, ``, "GET /a", "GET /ok")
 	check(`"method": "GET", "url": "http://shop.test/a"`, `, "response": {"status": 0}`,
-		"GET /ok", "-1: it was given up before an answer")
+		"GET /ok", "-1: the client ended the request before a response")
 	check(`"url": "http://shop.test/a", "headers": [{"name": "X-N", "value": 7}], "queryString":
 [{"name": "q", "value": 1}]`, fine, "GET /a?q=1 X-N=7", "GET /ok")
 	check(`"url": "http://shop.test/a", "cookies": [{"name": "a", "value": "1"},

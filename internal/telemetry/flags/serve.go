@@ -30,9 +30,9 @@ Point an SDK or an agent at it with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1
 http://127.0.0.1:4317 for gRPC. All data from start to end is one trial with the name served-TIME.
 After the end, pass the folder to prony traces, logs or query like the folder of a run.
 
-Serve uses no more than --memory. It refuses data that comes too fast, too large or too slowly, with
-a status that makes exporters try again, and counts it. It rejects data that cannot be right, for
-example a span that ends before it starts, and its answer has the reason.
+Serve uses no more than --memory. Serve refuses data that comes too fast, too large or too slowly,
+with a status that makes exporters try again, and counts it. Serve rejects data that cannot be
+right, for example a span that ends before it starts, and its answer has the reason.
 
 Ctrl-C or SIGTERM ends it, and it stores all data. If it was killed, start it again on the same
 folder: all data that it had answered with success is stored. A failure of the machine loses up to
