@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/telemetry"
@@ -60,6 +61,12 @@ func (a *app) write(name string, print func(io.Writer) error) error {
 		return fmt.Errorf("write report: %s has the records of a run; choose another file", name)
 	}
 	return files.Print(a.stdout, name, print)
+}
+
+// show prints external actions as shell lines from now on.
+func (a *app) show() {
+	say := cmdlog.Lines(a.stderr)
+	cmdlog.Show(func(line string) { say("+ " + line) })
 }
 
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }

@@ -32,7 +32,7 @@ whose tools are missing here is also made.`,
 		Example: "  prony build\n  prony build java-netty rust-axum",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {
-				return cli.Usagef("--jobs must be at least 1, got %d", jobs)
+				return cli.Usagef("--jobs must be at least 0, got %d", jobs)
 			}
 			services, err := a.catalog(args...)
 			if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/format"
 	"prony.example/internal/generator/capacity"
 	"prony.example/load"
 	"prony.example/record"
@@ -61,6 +61,12 @@ func (a *app) capacityCmd() *cobra.Command {
 		Use: "capacity URL", Short: "Find the highest rate that meets the objectives",
 		Args: cli.Arguments(1, 1), Long: capacityAbout, Example: capacityExamples,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := refuse(c.Flags().Changed,
+				noEffect{f.slo == "", "budget confidence precision",
+					"needs --slo: it is of the search"},
+				noEffect{!f.curve, "replicates", "needs --curve"}); err != nil {
+				return err
+			}
 			return a.capacity(c.Context(), args[0], f)
 		},
 	}
@@ -241,9 +247,7 @@ func (o *offer) turns(perS float64) float64 { return perS / float64(o.spec.Scena
 func (a *app) printCapacity(r *capacityReport, objectives []slo.Objective, asJSON bool) error {
 	w := a.stdout
 	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return format.JSON(w, r)
 	}
 	var err error
 	part := func(there bool, print func() error) {

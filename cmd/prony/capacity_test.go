@@ -44,7 +44,8 @@ func TestCapacityUsage(t *testing.T) {
 	check("the budget must be greater than 0, got 0s", "--slo", "p99<5ms", "--budget", "0")
 	check("--curve needs --slo", "--curve", "--stress", "1..5")
 	check("--duration is not possible here", "--slo", "p99<5ms", "--duration", "5s")
-	check("--replicates must be at least 1, got 0", "--slo", "p99<5ms", "--replicates", "0")
+	check("--replicates must be at least 1, got 0", "--slo", "p99<5ms", "--curve", "--replicates",
+		"0")
 	check("--concurrency: \"x\" must be a list", "--concurrency", "x")
 	check(`--stress: "5..1" must be a rising sequence of numbers`, "--stress", "5..1")
 	check("got 2 arguments", "http://127.0.0.1:1/", "--slo", "p99<5ms")

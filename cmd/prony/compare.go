@@ -195,6 +195,9 @@ func oneRun(args, targets []string) error {
 				"of your script is not set; name a row, or omit the colon", arg)
 		}
 	}
+	if name, row := addressOf(args[0], isFileOrRun); len(args) == 1 && row != "" {
+		return cli.Usagef("%s names only one row: name a second row, or only %s", args[0], name)
+	}
 	if len(targets) > 0 && (len(args) != 1 || len(targets) != 2) {
 		return cli.Usagef("--targets names two rows A,B of one run; for two runs, write " +
 			"RUN:TARGET twice")
@@ -214,11 +217,8 @@ func (a *app) sides(args, targets []string) (from, to compare.Side, err error) {
 		to = from
 		if len(targets) == 2 {
 			from.Target, to.Target = targets[0], targets[1]
-		} else if from.Target != "" {
-			err = cli.Usagef("%s names only one row: name a second row, or only the run",
-				args[0])
 		}
-		return from, to, err
+		return from, to, nil
 	}
 	if dir, target := runTarget(args[1]); sameFolder(dir, from.Dir) {
 		to = from

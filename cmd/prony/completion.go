@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/files"
 	"prony.example/record"
 )
 
@@ -32,7 +33,7 @@ func (a *app) completeSuites(_ *cobra.Command, args []string, _ string) ([]strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.inCatalog("suites", "*.yaml"), cobra.ShellCompDirectiveDefault
+	return a.inCatalog("suites/*.yaml"), cobra.ShellCompDirectiveDefault
 }
 
 // anyNumber is a number of arguments that no command line reaches.
@@ -44,7 +45,7 @@ func (a *app) completeRuns(most int) cobra.CompletionFunc {
 		if len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		runs := a.inCatalog("results", "*", record.RunFile)
+		runs := a.inCatalog("results/*/" + record.RunFile)
 		for i, file := range runs {
 			runs[i] = filepath.Dir(file)
 		}
@@ -54,21 +55,18 @@ func (a *app) completeRuns(most int) cobra.CompletionFunc {
 
 // inCatalog lists files below the root, with paths from the working directory if possible. It
 // ignores errors, which a shell cannot use.
-func (a *app) inCatalog(pattern ...string) []string {
+func (a *app) inCatalog(pattern string) []string {
 	root, err := a.root()
 	if err != nil {
 		return nil
 	}
-	files, err := filepath.Glob(filepath.Join(append([]string{root}, pattern...)...))
-	if err != nil {
-		return nil
-	}
+	found := files.Glob(root, pattern)
 	if here, err := os.Getwd(); err == nil {
-		for i, f := range files {
+		for i, f := range found {
 			if near, err := filepath.Rel(here, f); err == nil {
-				files[i] = near
+				found[i] = near
 			}
 		}
 	}
-	return files
+	return found
 }

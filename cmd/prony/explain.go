@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/units"
 	"prony.example/internal/observe/gclog"
 	"prony.example/internal/observe/profile"
@@ -302,8 +303,8 @@ func (s *story) printProfile(w io.Writer) {
 		for _, row := range profile.Top(seen, 8) {
 			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, traces.Line(row.Name))
 		}
-		fmt.Fprintf(w, "  draw a flame graph: prony profile %s --trial %s -o flame.html\n", s.dir,
-			s.record.Trial)
+		fmt.Fprintf(w, "  draw a flame graph: prony profile %s --trial %s -o flame.html\n",
+			cmdlog.Quote(s.dir), s.record.Trial)
 	}
 }
 

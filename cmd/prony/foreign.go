@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/files"
+	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator"
 	"prony.example/record"
@@ -64,9 +64,7 @@ func (a *app) importFiles(fileList []string, asJSON bool) error {
 		all = append(all, imported{name, l, generator.Sentences(notes)})
 	}
 	if asJSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		return errors.Join(append(errs, enc.Encode(all))...)
+		return errors.Join(append(errs, format.JSON(a.stdout, all))...)
 	}
 	for i, one := range all {
 		if i > 0 {

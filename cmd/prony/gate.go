@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/report"
 	"prony.example/internal/report/compare"
@@ -27,6 +29,8 @@ type gateFlags struct {
 	inconclusive string
 	github       bool
 	good         string // file with the folder of the last good run
+
+	most []compare.Limit // parsed limits
 }
 
 func (a *app) gateCmd() *cobra.Command {
@@ -68,17 +72,14 @@ gate ends with its exit code. Trials that are INVALID or failed (exit code 4) ar
   prony gate results/RUN --max-regression 5% --inconclusive pass --github
   prony gate new --last-good good -- run --out new`,
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			if dash := c.ArgsLenAtDash(); dash >= 0 {
-				if err := a.before(c.Context(), args[dash:]); err != nil {
-					return err
-				}
-				args = args[:dash]
+			if args, err = a.before(c, args, f); err != nil {
+				return err
 			}
 			if args, err = a.runFolders(args); err != nil {
 				return err
 			}
 			if f.good != "" {
-				return a.gateLast(args, f)
+				return a.gateLast(args[0], f)
 			}
 			_, err = a.gate(args, f)
 			return err
@@ -108,33 +109,52 @@ func gateArguments(c *cobra.Command, args []string) error {
 	return cli.Arguments(1, 2)(c, args[:dash])
 }
 
-// before runs the command that makes the run to judge.
-func (a *app) before(ctx context.Context, line []string) error {
-	err := run(ctx, a.world, line, a.stdout, a.stderr)
+// before checks the command line of a gate, runs the command after --, which makes the run to
+// judge, and returns the arguments before it.
+func (a *app) before(c *cobra.Command, args []string, f *gateFlags) ([]string, error) {
+	dash := c.ArgsLenAtDash()
+	if dash < 0 {
+		return args, f.check(args)
+	}
+	if err := f.check(args[:dash]); err != nil {
+		return nil, err
+	}
+	err := a.inner(c.Context(), args[dash:])
 	if code := cli.Code(err); code != cli.Fine && code != cli.Invalid {
-		return cli.End(code, "%v", err)
+		return nil, cli.End(code, "%v", err)
 	}
-	if ctx.Err() != nil {
-		return errors.New("gate: ended by a signal before it was complete")
+	if c.Context().Err() != nil {
+		return nil, errors.New("gate: ended by a signal before it was complete")
 	}
-	return nil
+	return args[:dash], nil
+}
+
+// inner runs another command of this program. If this one prints external actions, both do.
+func (a *app) inner(ctx context.Context, line []string) error {
+	if cmdlog.Watched() {
+		line = append([]string{"--show"}, line...)
+		defer a.show()
+	}
+	return run(ctx, a.world, line, a.stdout, a.stderr)
+}
+
+// check reports wrong flags and arguments, before a command makes the run.
+func (f *gateFlags) check(args []string) (err error) {
+	switch {
+	case f.invalid < 0:
+		return cli.Usagef("--allow-invalid must be at least 0, got %d", f.invalid)
+	case f.github && (f.format == "json" || f.format == "csv") && f.out == "":
+		return cli.Usagef("both --github and --format %s would write to standard output: add "+
+			"-o FILE", f.format)
+	case f.good != "" && (len(args) != 1 || len(f.targets) > 0):
+		return cli.Usagef("--last-good already names BASE: name only NEW, a run's folder")
+	}
+	f.most, err = compare.ParseLimits(f.Metrics, f.limits)
+	return cmp.Or(f.page(), cli.Usage(err))
 }
 
 func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {
-	if err = f.page(); err != nil {
-		return g, err
-	}
-	if f.invalid < 0 {
-		return g, cli.Usagef("--allow-invalid must be at least 0, got %d", f.invalid)
-	}
-	if f.github && (f.format == "json" || f.format == "csv") && f.out == "" {
-		return g, cli.Usagef("both --github and --format %s would write to standard output: add "+
-			"-o FILE", f.format)
-	}
-	limits, err := compare.ParseLimits(f.Metrics, f.limits)
-	if err != nil {
-		return g, cli.Usage(err)
-	}
+	limits := f.most
 	from, to, err := a.sides(args, f.targets)
 	if err != nil {
 		return g, err
@@ -205,23 +225,27 @@ const nameMost = 4 << 10
 
 // gateLast compares a run with the last good run, for labs that run every night without a user who
 // names two folders.
-func (a *app) gateLast(args []string, f *gateFlags) error {
-	if len(args) != 1 || len(f.targets) > 0 {
-		return cli.Usagef("--last-good already names BASE: name only NEW, a run's folder")
+func (a *app) gateLast(dir string, f *gateFlags) error {
+	if _, row := runTarget(dir); row != "" {
+		return cli.Usagef("%s is a row: name only NEW, a run's folder", dir)
 	}
-	dir := args[0]
 	text, err := files.String(f.good, nameMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the file of --last-good: %w", err)
 	}
 	base := strings.TrimSpace(text)
-	if base == "" || !isRun(base) { // runs may have been removed
+	for _, beside := range []string{base, filepath.Base(base)} { // of a gate in another folder
+		if path := filepath.Join(filepath.Dir(f.good), beside); !isRun(base) && isRun(path) {
+			base = path
+		}
+	}
+	if !isRun(base) { // runs may have been removed
 		if base != "" {
 			a.say("prony: the last good run, " + base + ", no longer exists")
 		}
 		return a.gateFirst(dir, f)
 	}
-	if filepath.Clean(base) == filepath.Clean(dir) {
+	if sameFolder(base, dir) {
 		return cli.Usagef("%s is itself the last good run that %s names: give each run a folder "+
 			"with a new name", dir, f.good)
 	}
@@ -262,6 +286,9 @@ func (a *app) gateFirst(dir string, f *gateFlags) error {
 	if lacking != "" {
 		fmt.Fprintln(a.stdout, lacking)
 		return cli.End(cli.Invalid, "%s", lacking)
+	}
+	if f.out != "" {
+		a.say("prony: " + f.out + " is not written, because there is nothing to compare with yet")
 	}
 	fmt.Fprintln(a.stdout, "PASS: there is no earlier good run; later runs are compared with "+
 		"this one")

@@ -6,7 +6,7 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// noEffect are flags that have no effect because of others, if is; hint says what they need.
+// noEffect are flags that have no effect because of others, if is; hint follows their name.
 type noEffect struct {
 	is    bool
 	flags string
@@ -18,7 +18,7 @@ func refuse(given func(string) bool, rows ...noEffect) error {
 	for _, row := range rows {
 		for name := range strings.FieldsSeq(row.flags) {
 			if row.is && given(name) {
-				return cli.Usagef("--%s needs %s", name, row.hint)
+				return cli.Usagef("--%s %s", name, row.hint)
 			}
 		}
 	}

@@ -20,6 +20,8 @@ func TestComparisonFlagsWithoutEffect(t *testing.T) {
 		}
 	}
 	const versus = "versus ./a --get / "
+	const load = "load http://127.0.0.1:1 "
+	const sweep = "capacity http://127.0.0.1:1 --concurrency 1..4 "
 	for line, want := range map[string]string{
 		"plan --from D":                            "--from needs --detect",
 		"plan --remote example.com":                "--remote needs a target with a url",
@@ -37,6 +39,29 @@ func TestComparisonFlagsWithoutEffect(t *testing.T) {
 		versus + "--cpus 0":                        "--cpus must be greater than 0, got 0",
 		versus + "--for 1m --blocks 3":             "--for and --blocks exclude each other",
 		versus + "--interleave blocks --slices 1s": "--slices needs slices",
+		versus + "-H A:1 -H A:2":                   "-H A is given twice",
+		"run --for -5s":                            "--for must be greater than 0, got -5s",
+		versus + "--measure -1s":                   "--measure must be greater than 0, got -1s",
+		"run --label =x":                           "is not a name",
+		"run --telemetry=otlp=ftp://a:1":           "http, https, grpc or grpcs",
+		"run lgtm":                                 "write --telemetry=lgtm, with an equals sign",
+		"plan otlp=http://a:1":                     "write --telemetry=otlp=http://a:1",
+		"report D --update R.md -o x.html":         "--output needs a report of its own",
+		"report D --update R.md --why":             "--why needs a report of its own",
+		"report D --update R.md --format csv":      "--format needs a report of its own",
+		"traces D --services --errors":             "--errors needs single traces",
+		"traces D --services --slowest 3":          "--slowest needs single traces",
+		"traces D --services --limit 3":            "--limit needs single traces",
+		"init --url http://127.0.0.1 --as har":     "--as needs --from",
+		"init --url http://127.0.0.1 --writes":     "--writes needs --from",
+		"truth fixed -d -5s":                       "--duration must not be negative, got -5s",
+		"truth fixed -d 1s --times no/such.csv":    "--times: open no/such.csv",
+		"stack check --wait 500ms":                 "--wait must be at least 1s, got 500ms",
+		"build --jobs -1":                          "--jobs must be at least 0, got -1",
+		load + "--json -o csv":                     "--json and --output csv exclude each other",
+		sweep + "--confidence 0.5":                 "--confidence needs --slo",
+		sweep + "--budget 1m":                      "--budget needs --slo",
+		sweep + "--replicates 3":                   "--replicates needs --curve",
 	} {
 		args := strings.Fields(line)
 		for i := range args {

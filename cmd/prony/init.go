@@ -15,6 +15,7 @@ import (
 
 	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/suite"
@@ -58,7 +59,13 @@ func (a *app) initCmd() *cobra.Command {
   prony init --url https://api.example.com/items --remote api.example.com
   pbpaste | prony init --from -
   prony init --from /var/log/nginx/access.log --url http://127.0.0.1`,
-		RunE: func(c *cobra.Command, _ []string) error { return a.init(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := refuse(c.Flags().Changed, noEffect{f.from == "", "writes only tag as",
+				"needs --from with the file of requests"}); err != nil {
+				return err
+			}
+			return a.init(c.Context(), f)
+		},
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.from, "from", "", "file with requests, or - for standard input")
@@ -202,12 +209,6 @@ func beside(out, name string) (string, error) {
 }
 
 func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
-	if f.from == "" && f.writes {
-		return nil, cli.Usagef("--writes needs an OpenAPI document; name one with --from")
-	}
-	if f.from == "" && len(f.only)+len(f.tags) > 0 {
-		return nil, cli.Usagef("--only and --tag choose requests of a file; give it with --from")
-	}
 	if f.from == "" {
 		return importer.Alone(path), nil
 	}
@@ -299,6 +300,9 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 		names = append(names, s.Name+"=…")
 	}
 	run := "prony run"
+	if dir := filepath.Dir(f.out); dir != "." {
+		run = "cd " + cmdlog.Quote(dir) + " && " + run
+	}
 	if remote != "" {
 		run += " --remote " + remote
 	}

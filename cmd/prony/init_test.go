@@ -95,7 +95,7 @@ func TestInit(t *testing.T) {
 		"--out", "w.yaml", "--writes")
 	check(cli.Misused, []string{"--writes is only for OpenAPI"}, "--from", "shop.curl", "--writes",
 		"--out", "p.yaml")
-	check(cli.Misused, []string{"--writes needs an OpenAPI"}, "--url", "http://a", "--writes",
+	check(cli.Misused, []string{"--writes needs --from"}, "--url", "http://a", "--writes",
 		"--out", "p.yaml")
 	posts := "openapi: 3.0.0\npaths: {/x: {post: {responses: {'200': {description: x}}}}}\n"
 	if err := os.WriteFile("posts.yaml", []byte(posts), 0o600); err != nil {
@@ -107,7 +107,7 @@ func TestInit(t *testing.T) {
 	check(cli.Fine, []string{"6 requests found"}, "--from", "shop.curl", "--out", "curl.yaml")
 	check(cli.Fine, []string{"n.yaml: 1 kind", "not of --only or --tag"}, "--from", "openapi.yaml",
 		"--only", "/items", "--command", "./app", "--out", "n.yaml")
-	check(cli.Misused, []string{"give it with --from"}, "--url", "http://a", "--only", "/a",
+	check(cli.Misused, []string{"--only needs --from"}, "--url", "http://a", "--only", "/a",
 		"--out", "t.yaml")
 	check(cli.Misused, []string{"choose paths of har with --only"}, "--from", "shop.har", "--tag",
 		"a", "--url", "http://127.0.0.1:1", "--out", "t.yaml")

@@ -208,6 +208,9 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 }
 
 func (o *outputFlags) check() (err error) {
+	if o.asJSON && o.output != "text" && o.output != "json" {
+		return fmt.Errorf("--json and --output %s exclude each other", o.output)
+	}
 	if o.asJSON {
 		o.output = "json"
 	}

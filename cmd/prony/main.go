@@ -124,8 +124,7 @@ func newRoot(app *app) *cobra.Command {
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		cmdlog.Show(nil)
 		if show {
-			say := cmdlog.Lines(app.stderr)
-			cmdlog.Show(func(line string) { say("+ " + line) })
+			app.show()
 		}
 		if err := cli.NotEmpty(c.Flags()); err != nil {
 			return err

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -33,6 +32,9 @@ const (
 	otlpPrefix  = "otlp="
 	usualTraces = suite.Percent(0.05)
 )
+
+// otlpSchemes are the schemes of endpoints for OTLP.
+var otlpSchemes = []string{"http", "https", "grpc", "grpcs"}
 
 func (f *observeFlags) add(c *cobra.Command) {
 	fs := c.Flags()
@@ -75,7 +77,9 @@ func (f *observeFlags) wish(to *lab.Wish) (err error) {
 	}
 	if len(f.telemetry) > 0 {
 		w.Telemetry, w.GC, o.Watching = true, true, lab.Observers
-		w.Traces = cmp.Or(w.Traces, usualTraces)
+		if f.traces == "" {
+			w.Traces = usualTraces
+		}
 		if len(w.Profile) == 0 && !f.inWindow {
 			w.Profile = suite.ProfileKinds[:1]
 		}
@@ -107,9 +111,10 @@ func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 				"which every record contains; use an endpoint on this machine that adds the " +
 				"password")
 		}
-		if err != nil || at.Host == "" {
+		if err != nil || at.Host == "" || !slices.Contains(otlpSchemes, at.Scheme) {
 			return out, fmt.Errorf("--telemetry=%s must have the form %shttp://HOST:4318 or "+
-				"%sgrpc://HOST:4317", t, otlpPrefix, otlpPrefix)
+				"%sgrpc://HOST:4317; schemes are http, https, grpc or grpcs", t, otlpPrefix,
+				otlpPrefix)
 		}
 		if out.Forward != "" {
 			return out, errors.New("--telemetry: name at most one other endpoint")
@@ -124,7 +129,7 @@ func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 // of an equals sign.
 func misplaced(args []string) error {
 	for _, a := range args {
-		if strings.HasPrefix(a, otlpPrefix) || strings.HasPrefix(a, embedded) {
+		if strings.HasPrefix(a, otlpPrefix) || strings.HasPrefix(a, embedded) || a == lgtm {
 			return cli.Usagef("%s is not a suite; write --telemetry=%s, with an equals "+
 				"sign", a, a)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/units"
 	"prony.example/internal/report/history"
 	"prony.example/internal/report/runs"
@@ -110,6 +111,9 @@ func (p past) equal(q past) bool {
 func runsBelow(folders []string) (alone []string, shelves [][]string, err error) {
 	seen, places := map[string]bool{}, map[string]int{}
 	for _, folder := range folders {
+		if files.IsLink(folder) { // which WalkDir does not follow
+			folder += string(filepath.Separator)
+		}
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err

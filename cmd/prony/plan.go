@@ -37,8 +37,8 @@ one of this checkout or of this prony.yaml.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
-			err := cmp.Or(extents(c), refuse(c.Flags().Changed,
-				noEffect{effect == "", "from", "--detect with a difference, such as 3%"}))
+			err := cmp.Or(misplaced(args), extents(c), refuse(c.Flags().Changed,
+				noEffect{effect == "", "from", "needs --detect with a difference, such as 3%"}))
 			if err != nil {
 				return err
 			}

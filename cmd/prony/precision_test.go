@@ -27,8 +27,8 @@ func TestPlanForAPrecision(t *testing.T) {
 	check(cli.Misused, "--precision must be less than 100%, got 100%", "--precision", "100%")
 	check(cli.Misused, "--precision needs --blocks of at least 4, got 3", "--precision", "1%",
 		"--blocks", "3")
-	check(cli.Misused, "--precision needs slices of two or more targets",
-		"--precision", "1%", "--interleave", "blocks")
+	check(cli.Misused, "--precision needs slices: leave out --interleave blocks", "--precision",
+		"1%", "--interleave", "blocks")
 	check(cli.Misused, "which are not possible: limits.cpus is not a whole number", "--precision",
 		"1%", "--cpus",
 		"0.5")

@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cli"
-	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/observe/profile"
 	"prony.example/internal/report"
@@ -134,12 +131,11 @@ func (a *app) profile(run string, f profileFlags) error {
 
 // against returns the run of --diff, and the flags that select a profile in it.
 func (f profileFlags) against(run string) (string, profileFlags) {
-	g := f
-	name := f.diff
-	if i := strings.LastIndexByte(name, ':'); i >= 0 {
-		run, name = name[:i], name[i+1:]
-	} else if files.IsDir(filepath.Clean(name)) {
-		return name, g // the same target of another run
+	g, name := f, f.diff
+	if dir, target := runTarget(name); isRun(dir) {
+		if run, name = dir, target; name == "" {
+			return run, g // the same target of another run
+		}
 	}
 	g.trial, g.target = "", name
 	if _, records, _, err := record.Read(run); err == nil {
@@ -246,9 +242,7 @@ func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
 	_, unit := profile.Total(shown.pprof)
 	switch f.suffix() {
 	case ".json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", " ")
-		return e.Encode(struct {
+		return format.JSON(w, struct {
 			Name    string           `json:"name"`
 			Tools   []string         `json:"tools"`
 			Notes   []string         `json:"notes"`

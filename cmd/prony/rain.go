@@ -88,7 +88,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	var failed []error
 	loaded := 0
 	for i, u := range servers {
-		up, err := f.connect != "", error(nil)
+		up, err := f.connect+f.unix != "", error(nil)
 		if !up {
 			up, err = known(ctx, u.Name)
 		}
@@ -102,7 +102,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 			fmt.Fprintln(a.stdout)
 		}
 		name := filepath.Join(folder, rainName(servers, i))
-		if err := a.one(ctx, f, o, name, urls[i], u.Name, kept); err != nil {
+		if err := a.one(ctx, f, o, name, urls, i, u.Name, kept); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", u.Name, err))
 		}
 		if ctx.Err() != nil {
@@ -155,9 +155,9 @@ func known(ctx context.Context, host string) (up bool, err error) {
 }
 
 // one loads one server, prints the result and stores it.
-func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url, host string,
-	kept *keeper) error {
-	p, err := f.plan(ctx, url)
+func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name string, urls []string,
+	i int, host string, kept *keeper) error {
+	p, err := f.plan(ctx, urls[i])
 	if err != nil {
 		return cli.Usage(err)
 	}
@@ -166,7 +166,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url, 
 	if err != nil {
 		return err
 	}
-	report.Command = alone(report.Command, url, host)
+	report.Command = alone(report.Command, urls, urls[i], host)
 	err = files.Write(name, func(w io.Writer) error { return summary.JSON(w, report) })
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)
@@ -176,8 +176,8 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url, 
 
 // alone returns a command line with only one of its servers. Of --remote it retains only the
 // server's host.
-func alone(command []string, url, host string) (out []string) {
-	url = cmdlog.Hush(url) // as in the command
+func alone(command, urls []string, url, host string) (out []string) {
+	url, urls = cmdlog.Hush(url), cmdlog.Hushed(urls) // as in the command
 	for i := 0; i < len(command); i++ {
 		name, value, joined := strings.Cut(command[i], "=")
 		switch {
@@ -189,8 +189,7 @@ func alone(command []string, url, host string) (out []string) {
 			if slices.Contains(strings.Split(value, ","), host) {
 				out = append(out, "--remote="+host)
 			}
-		case command[i] == url, !strings.HasPrefix(command[i], "http://") &&
-			!strings.HasPrefix(command[i], "https://"):
+		case command[i] == url, !slices.Contains(urls, command[i]):
 			out = append(out, command[i])
 		}
 	}

@@ -92,8 +92,12 @@ func TestRainReproduces(t *testing.T) {
 		{"prony rain --remote a,b http://a/ --lead-in 1s http://b/ https://c/", "http://b/",
 			"prony rain --remote=b --lead-in 1s http://b/"},
 		{"prony rain http://a/ http://b/ --remote a", "http://b/", "prony rain http://b/"},
+		{"prony rain h2c://a/ --otlp http://c/ h2c://b/", "h2c://b/",
+			"prony rain --otlp http://c/ h2c://b/"},
 	} {
-		if got := strings.Join(alone(strings.Fields(row[0]), row[1], "b"), " "); got != row[2] {
+		urls := []string{"http://a/", "http://b/", "https://c/", "h2c://a/", "h2c://b/"}
+		got := strings.Join(alone(strings.Fields(row[0]), urls, row[1], "b"), " ")
+		if got != row[2] {
 			t.Errorf("%s\nis alone %s\nwant %s", row[0], got, row[2])
 		}
 	}

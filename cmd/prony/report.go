@@ -72,14 +72,16 @@ Format svg is a picture of the ratios, with colors for light and for dark pages.
 			f.parquet = func(w io.Writer, rows io.Reader) error {
 				return a.parquet(c.Context(), w, rows)
 			}
-			if f.why && cmp.Or(f.format, "text") != "text" {
-				return cli.Usagef("--why needs format text: omit --format %s", f.format)
-			}
-			markdown := f.format == "markdown" || f.update != ""
+			isPage := f.update != ""
+			const alone = "needs a report of its own: leave out --update"
 			err := refuse(c.Flags().Changed,
-				noEffect{f.update == "", "section", "--update with the Markdown file"},
-				noEffect{!markdown, "columns fold", "--format markdown or --update"},
-				noEffect{f.format != "parquet", "table", "--format parquet"})
+				noEffect{isPage, "output why", alone},
+				noEffect{isPage && f.format != "markdown", "format", alone},
+				noEffect{f.format != "text", "why", "needs format text: omit --format " + f.format},
+				noEffect{!isPage, "section", "needs --update with the Markdown file"},
+				noEffect{!isPage && f.format != "markdown", "columns fold",
+					"needs --format markdown or --update"},
+				noEffect{f.format != "parquet", "table", "needs --format parquet"})
 			if err != nil {
 				return err
 			}

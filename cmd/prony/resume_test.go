@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/record"
 )
 
@@ -21,8 +23,9 @@ func TestRepeated(t *testing.T) {
 		"prony load http://127.0.0.1/ --save=d":  "",
 		"prony capacity http://127.0.0.1/ -c 4":  "",
 		"prony run --root=r --resume=d --seed 1": "run: --root=r --seed 1",
+		"prony run --host fit --invalid=pass -x": "run: --host fit --invalid=pass -x",
 	} {
-		line, verb := repeated(strings.Fields(words), false)
+		line, verb := repeated(strings.Fields(words), nil)
 		got := strings.TrimSpace(verb + ": " + strings.Join(line, " "))
 		if verb == "" {
 			got = ""
@@ -31,8 +34,10 @@ func TestRepeated(t *testing.T) {
 			t.Errorf("%s is repeated as %q, want %q", words, got, want)
 		}
 	}
-	if line, _ := repeated([]string{"prony", "--root", "r", "run", "--aa"}, true); len(line) != 1 {
-		t.Errorf("with another root, %q is repeated", line)
+	words := strings.Fields("prony --root r run --host fit --aa --invalid=pass")
+	line, _ := repeated(words, []string{"--root", "--host", "--invalid"})
+	if text := strings.Join(line, " "); text != "--aa" {
+		t.Errorf("with another root, host and exit code, %q is repeated", text)
 	}
 }
 
@@ -50,5 +55,39 @@ func TestResumeElsewhere(t *testing.T) {
 	if _, stderr, exit := say(t, mock{}, "run", "--resume", dir); exit == 0 ||
 		!strings.Contains(stderr, "resume it in the folder in which it was started") {
 		t.Errorf("exits with %d: %s", exit, stderr)
+	}
+}
+
+// TestResumeWith checks that flags beside --resume that change no trial have their effect.
+func TestResumeWith(t *testing.T) {
+	defer cmdlog.Show(nil)
+	root, dir := checkout(t), filepath.Join(t.TempDir(), "run")
+	w, err := record.Create(dir, record.Run{ID: "run", Command: []string{"prony", "run", "--root",
+		root, "--targets", "go-nethttp", "--blocks", "2", "--host", "any"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unfit := mock{host: record.Grading{Grade: record.Unfit}}
+	_, stderr, _ := say(t, unfit, "run", "-x", "--resume", dir, "--host", "fit",
+		"--why")
+	has(t, "the refusal", stderr, "the host is unfit, but --host requires fit")
+	if !cmdlog.Watched() {
+		t.Error("-x has no effect")
+	}
+	head := record.Run{ID: "run", Command: []string{"prony", "versus", "./a", "--get", "/"}}
+	other := filepath.Join(t.TempDir(), "run")
+	if w, err = record.Create(other, head); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, exit := say(t, mock{}, "run", "--resume", other, "--host", "fit")
+	if exit != cli.Misused || !strings.Contains(stderr, "--host is not possible for a run of "+
+		"prony versus") {
+		t.Errorf("exit %d: %s", exit, stderr)
 	}
 }

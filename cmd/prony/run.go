@@ -92,7 +92,7 @@ func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l 
 	err := f.observe.wish(&out)
 	if err == nil && project == nil {
 		err = refuse(c.Flags().Changed,
-			noEffect{true, "remote", "a prony.yaml with a target that has a url"})
+			noEffect{true, "remote", "needs a prony.yaml with a target that has a url"})
 	}
 	if err == nil && project != nil {
 		err = ofProject(ctx, l, project, &out, f.remote)
@@ -186,27 +186,20 @@ func (a *app) runCmd() *cobra.Command {
 	return c
 }
 
-// maxLabels limits the labels in each report, in bytes.
-const maxLabels = 4 << 10
-
 // extents reports invalid flags for the amount of work: a zero would keep the suite's value.
 func extents(c *cobra.Command) error {
 	if c.Flag("for").Changed && c.Flag("blocks").Changed && !c.Flag("precision").Changed {
 		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
 	}
-	if labels := c.Flag("label"); labels != nil && len(labels.Value.String()) > maxLabels {
-		return cli.Usagef("--label: the labels have %d bytes, but at most %d are allowed",
-			len(labels.Value.String()), maxLabels)
-	}
 	for _, name := range []string{"blocks", "for", "measure", "slices", "warmup", "cpus", "memory",
 		"generators", "precision"} {
 		v := c.Flag(name).Value.String()
-		if c.Flag(name).Changed && strings.Trim(v, "0sB%") == "" {
+		if c.Flag(name).Changed && (strings.Trim(v, "0sB%") == "" || v[0] == '-') {
 			return cli.Usagef("--%s must be greater than 0, got %s", name, v)
 		}
 	}
 	return refuse(c.Flags().Changed, noEffect{c.Flag("interleave").Value.String() == suite.ByBlocks,
-		"slices freeze", "slices: leave out --interleave blocks"})
+		"slices freeze precision", "needs slices: leave out --interleave blocks"})
 }
 
 // check reports invalid flags that the suite does not check.
@@ -216,6 +209,9 @@ func (f *runFlags) check(c *cobra.Command) error {
 	}
 	if err := f.turn.check(c); err != nil {
 		return err
+	}
+	if err := runs.CheckLabels(f.asked.Labels); err != nil {
+		return cli.Usagef("--label: %w", err)
 	}
 	if f.asked.Resume != "" && f.asked.Out != "" {
 		return cli.Usagef("--resume and --out exclude each other: a resumed run continues in its " +
@@ -268,11 +264,14 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	return errors.Join(ended, a.further(dir))
 }
 
-// givenBeside reports whether a command line has more than the run to resume and its place.
+// runOnly are flags that change no trial of a run to resume, and that prony versus does not have.
+var runOnly = []string{"host", "invalid", "why"}
+
+// givenBeside reports whether a command line changes more of a run to resume than its place and
+// what becomes of it.
 func givenBeside(c *cobra.Command, args []string) (given bool) {
 	c.Flags().Visit(func(f *pflag.Flag) {
-		given = given ||
-			!slices.Contains([]string{"resume", "root", "show", "host", "wait"}, f.Name)
+		given = given || !slices.Contains(append(runOnly, "resume", "root", "show", "wait"), f.Name)
 	})
 	return given || len(args) > 0
 }
@@ -283,11 +282,26 @@ func (a *app) again(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	line, verb := repeated(head.Command, a.rootFlag != "")
+	var first, names []string // of the flags beside --resume, which replace those of the line
+	wrong := ""
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "resume" {
+			first = append(first, "--"+f.Name+"="+f.Value.String())
+		}
+		if names = append(names, "--"+f.Name); slices.Contains(runOnly, f.Name) {
+			wrong = f.Name
+		}
+	})
+	if a.rootFlag != "" { // perhaps of the environment
+		names = append(names, "--root")
+	}
+	line, verb := repeated(head.Command, names)
 	switch {
 	case verb == "":
 		return fmt.Errorf("cannot resume %s: only runs of prony run and prony versus can be "+
 			"resumed; start a new run with %s", dir, runs.Reproduce(head))
+	case verb == "versus" && wrong != "":
+		return cli.Usagef("--%s is not possible for a run of prony versus; leave it out", wrong)
 	case head.ForNs > 0:
 		return fmt.Errorf("cannot resume the --for run %s: later starts depended on earlier "+
 			"results; start a new run with %s", dir, runs.Reproduce(head))
@@ -296,16 +310,9 @@ func (a *app) again(c *cobra.Command, dir string) error {
 			"which is not stored; start a new run, with the credential as ${NAME} of an "+
 			"environment variable", dir)
 	}
-	first := []string{verb}
-	if wait := c.Flag("wait"); wait.Changed {
-		first = append(first, "--wait="+wait.Value.String())
-	}
-	if a.rootFlag != "" {
-		first = append(first, "--root", a.rootFlag)
-	}
 	root := newRoot(&app{world: a.world, args: a.args, stdout: a.stdout, stderr: a.stderr,
 		resumes: dir})
-	root.SetArgs(append(first, line...))
+	root.SetArgs(slices.Concat([]string{verb}, first, line))
 	err = root.ExecuteContext(c.Context())
 	if cli.Code(err) == cli.Misused { // the line was right once: its paths are relative
 		err = fmt.Errorf("cannot resume %s: %w; resume it in the folder in which it was started",
@@ -315,9 +322,9 @@ func (a *app) again(c *cobra.Command, dir string) error {
 }
 
 // repeated returns the verb of a run's command line, and its other words without the folder of the
-// run, the wait for the machine and, if rooted, the root. The verb is empty if the run cannot be
-// resumed.
-func repeated(command []string, rooted bool) (line []string, verb string) {
+// run, the wait for the machine and the flags that replaced names. The verb is empty if the run
+// cannot be resumed.
+func repeated(command, replaced []string) (line []string, verb string) {
 	if len(command) == 1 {
 		return nil, "run" // that of a checkout without a verb
 	}
@@ -328,12 +335,12 @@ func repeated(command []string, rooted bool) (line []string, verb string) {
 		case word == "--":
 			return append(line, command[i:]...), verb
 		case name == "--wait": // its value is joined
-		case name == "--out" || name == "--resume" || name == "--root":
+		case slices.Contains([]string{"--out", "--resume", "--root", "--host", "--invalid"}, name):
 			with := min(len(command), i+2)
 			if joined {
 				with = i + 1
 			}
-			if name == "--root" && !rooted {
+			if !slices.Contains(append(replaced, "--out", "--resume"), name) {
 				line = append(line, command[i:with]...)
 			}
 			i = with - 1

@@ -82,9 +82,8 @@ var timed = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ`)
 // newest lists the folders of runs below a folder of results, the newest first. It leaves out runs
 // that ended before their first trial, which have no head.
 func newest(results string) (dirs []string) {
-	heads, _ := filepath.Glob(filepath.Join(results, "*", record.RunFile))
 	began := map[string]string{}
-	for _, head := range heads {
+	for _, head := range files.Glob(results, "*/"+record.RunFile) {
 		dir := filepath.Dir(head)
 		began[dir] = beganIn(dir)
 		dirs = append(dirs, dir)

@@ -19,6 +19,7 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/format"
 	"prony.example/internal/base/rtsched"
 	"prony.example/internal/generator"
 	"prony.example/internal/generator/selftest"
@@ -88,9 +89,7 @@ func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) er
 		return err
 	}
 	if f.asJSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(outcomes)
+		err = format.JSON(a.stdout, outcomes)
 	} else {
 		a.printOutcomes(outcomes)
 	}

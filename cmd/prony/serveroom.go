@@ -102,11 +102,7 @@ func (r *room) Suites() (out []server.Suite, err error) {
 		}
 		return out, nil
 	}
-	fileList, err := filepath.Glob(filepath.Join(l.Root, "suites", "*.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range fileList {
+	for _, path := range files.Glob(l.Root, "suites/*.yaml") {
 		text, err := files.String(path, files.Settings)
 		if err != nil {
 			continue // just removed, or not a file

@@ -57,16 +57,14 @@ trials.ndjson of a run before you publish it for the first time.`,
 const siteGarbage = 200
 
 func (a *app) site(ctx context.Context, args []string, to string, o site.Options) error {
-	dir := ""
-	if len(args) == 1 {
-		dir = args[0]
-	} else {
-		root, err := a.root()
+	if len(args) == 0 {
+		dir, err := a.runs()
 		if err != nil {
 			return err
 		}
-		dir = filepath.Join(root, "results")
+		args = []string{dir}
 	}
+	dir := args[0]
 	runList, err := runs.Open(dir, runs.Options{Program: o.Program})
 	if err != nil {
 		return err

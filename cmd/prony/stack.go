@@ -48,12 +48,10 @@ func (a *app) stackUpCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "up", Short: "Start the stack and wait until it is healthy", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if wait < time.Second {
-				return cli.Usagef("--wait must be at least 1s, got %v", wait)
+			if err := checkWait(wait); err != nil {
+				return err
 			}
-			err := a.compose(c.Context(), a.stderr, a.stderr, "up", "--detach", "--no-recreate",
-				"--wait", "--wait-timeout", fmt.Sprint(int(wait.Seconds())))
-			if err != nil {
+			if err := a.upStack(c.Context(), wait); err != nil {
 				// Otherwise docker or Compose is missing.
 				if _, started := errors.AsType[*exec.ExitError](err); started {
 					err = fmt.Errorf("%w; prony stack status shows why a part does not run", err)
@@ -72,6 +70,20 @@ func (a *app) stackUpCmd() *cobra.Command {
 	c.Flags().DurationVar(&wait, "wait", 5*time.Minute,
 		"how long to wait until the parts of the stack are healthy")
 	return c
+}
+
+// checkWait refuses a time without a whole second, because 0 is endless for Compose.
+func checkWait(wait time.Duration) error {
+	if wait < time.Second {
+		return cli.Usagef("--wait must be at least 1s, got %v", wait)
+	}
+	return nil
+}
+
+// upStack starts the stack and waits until it is healthy.
+func (a *app) upStack(ctx context.Context, wait time.Duration) error {
+	return a.compose(ctx, a.stderr, a.stderr, "up", "--detach", "--no-recreate", "--wait",
+		"--wait-timeout", fmt.Sprint(int(wait.Seconds())))
 }
 
 func (a *app) stackDownCmd() *cobra.Command {

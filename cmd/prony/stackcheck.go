@@ -55,6 +55,9 @@ The exit code is 0 if each panel has data, else 1.`,
 					return cli.Usagef("--%s: %w", name, err)
 				}
 			}
+			if err := checkWait(s.wait); err != nil {
+				return err
+			}
 			return a.checkStack(c.Context(), s)
 		},
 	}
@@ -118,8 +121,7 @@ func (a *app) startedGrafana(ctx context.Context, wait time.Duration) (string, e
 	if err != nil || at != "" {
 		return at, err
 	}
-	if err := a.compose(ctx, a.stderr, a.stderr, "up", "--detach", "--no-recreate", "--wait",
-		"--wait-timeout", fmt.Sprint(int(wait.Seconds()))); err != nil {
+	if err := a.upStack(ctx, wait); err != nil {
 		return "", err
 	}
 	if at, err = running(); err == nil && at == "" {

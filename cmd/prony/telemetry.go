@@ -86,7 +86,7 @@ func (a *app) keepIn(ctx context.Context, place, dir string, line []string) erro
 	if err != nil {
 		return err
 	}
-	ended := run(ctx, a.world, line, a.stdout, a.stderr)
+	ended := a.inner(ctx, line)
 	// Also store runs that a signal has ended.
 	err = a.beside(context.WithoutCancel(ctx), flags.Store{Push: true, Place: place, Dir: dir})
 	if ended == nil {

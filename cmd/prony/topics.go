@@ -29,6 +29,7 @@ var variables = []topicRow{
 	{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL",
 		"Credentials, region and address of the object store of prony store."},
 	{"DOCKER_HOST", "Socket of the container engine."},
+	{"GRAFANA_PASSWORD", "Password of Grafana's user for prony stack check (default a)."},
 	{"JAVA_HOME", "JDK that builds and runs Java services."},
 	{"KUBECONFIG", "Cluster of kubectl, which starts pods."},
 	{"NO_COLOR", "If set, tables have no colors."},

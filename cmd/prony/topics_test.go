@@ -26,11 +26,12 @@ var internalVariables = []string{"PRONY_DOCKER_GUARD", "PRONY_ENTER", "PRONY_HEA
 func TestVariables(t *testing.T) {
 	listed := map[string]bool{}
 	for _, r := range variables {
-		for _, name := range regexp.MustCompile(`PRONY_[A-Z_]+`).FindAllString(r.name, -1) {
+		known := regexp.MustCompile(`(?:PRONY|GRAFANA)_[A-Z_]+`)
+		for _, name := range known.FindAllString(r.name, -1) {
 			listed[name] = false
 		}
 	}
-	literal := regexp.MustCompile(`"(PRONY_[A-Z_]+)"`)
+	literal := regexp.MustCompile(`"((?:PRONY|GRAFANA)_[A-Z_]+)"`)
 	for _, dir := range []string{"../../cmd", "../../internal", "../../load", "../../home"} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") ||

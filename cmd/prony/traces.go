@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/format"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/telemetry/logs"
@@ -61,7 +62,14 @@ takes.`,
   prony traces --id 4bf92f3577b34da6
   prony traces --services
   prony traces --uniform --format otlp > traces.json`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.traces(args, *f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := refuse(c.Flags().Changed, noEffect{f.services,
+				"errors asked uniform min slowest limit id",
+				"needs single traces: leave out --services"}); err != nil {
+				return err
+			}
+			return a.traces(args, *f)
+		},
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.Trial, "trial", "", "only this trial, such as b1-03-go-nethttp")
@@ -183,7 +191,7 @@ func (a *app) traceTable(dir string, traceList []*traces.Trace, f tracesFlags) e
 	}
 	fmt.Fprintf(a.stdout, "\n%d of %d traces. Show one trace with: prony traces %s --id "+
 		"%s\n", len(shown),
-		len(traceList), dir, shortID(shown[0].TraceID))
+		len(traceList), cmdlog.Quote(dir), shortID(shown[0].TraceID))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,12 +23,12 @@ func (a *app) trendCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "trend [DIR...]", Short: "Find changes in the history of many runs",
 		Args: cobra.ArbitraryArgs,
-		Long: `Trend reads all runs below the folders (default: results/) and orders the values of
-each target and metric by time. Trend finds the points where the level of a series changes, and
-prints the runs, commits and values before and after. Runs of different configurations are separate
-series. A series needs six runs. A change is detected from the third run after it. Trend keeps the
-values of the usual metrics in .prony of a folder with runs, and then reads only new and changed
-runs.
+		Long: `Trend reads all runs below the folders (default: results/ of the checkout, or .prony/run
+of the project) and orders the values of each target and metric by time. Trend finds the points
+where the level of a series changes, and prints the runs, commits and values before and after. Runs
+of different configurations are separate series. A series needs six runs. A change is detected from
+the third run after it. Trend keeps the values of the usual metrics in .prony of a folder with runs,
+and then reads only new and changed runs.
 
 --alpha is the probability that histories without a change show any, all series together. With
 --fail-on-regression, the exit code is 3 if the present level of a series is worse than the one
@@ -62,11 +61,11 @@ func (a *app) trend(ctx context.Context, args []string, f *trendFlags) error {
 		return cli.Usagef("--latest must be at least 0, got %d", f.latest)
 	}
 	if len(args) == 0 {
-		root, err := a.root()
+		dir, err := a.runs()
 		if err != nil {
 			return err
 		}
-		args = []string{filepath.Join(root, "results")}
+		args = []string{dir}
 	}
 	t, err := a.trendOf(ctx, args, f.Options)
 	if err != nil {

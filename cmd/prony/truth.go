@@ -111,6 +111,14 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 	if err != nil {
 		return cli.Usage(err)
 	}
+	if f.duration < 0 {
+		return cli.Usagef("--duration must not be negative, got %v", f.duration)
+	}
+	if f.times != "" {
+		if err := files.CanWrite(f.times); err != nil {
+			return cli.Usagef("--times: %w", err)
+		}
+	}
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
 	if err != nil {
 		return fmt.Errorf("serve truth: %w; check whether the port is in use", err)

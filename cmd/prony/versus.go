@@ -150,8 +150,8 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.BoolVarP(&speaks.TLS.Insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.ca, "ca", "", "PEM file with the certificates to trust")
 	fs.StringVar(&f.asked.Ready, "ready", "", "path that returns status 200 when a service is "+
-		"ready, or - to wait for its first connection (default: the first path of --get, else "+
-		"the connection)")
+		"ready, or - to wait for its first connection (default: the first constant path of "+
+		"--get, else the connection)")
 	fs.DurationVar(&f.asked.Startup, "startup", 30*time.Second,
 		"longest time from the start of a service until it is ready")
 	cli.Joined(c, &f.asked.Options.SLO, "slo", "also find the highest rate that meets these "+
@@ -245,9 +245,11 @@ func (f *versusFlags) given(is func(string) bool) error {
 			method != http.MethodHead
 	})
 	err := refuse(is,
-		noEffect{bodiless, "body type", "a request with a body, such as --request 'POST /sum'"},
-		noEffect{f.body == "", "type", "--body"},
-		noEffect{len(f.images) == 0, "launcher", "--image: other services cannot be started by it"})
+		noEffect{bodiless, "body type",
+			"needs a request with a body, such as --request 'POST /sum'"},
+		noEffect{f.body == "", "type", "needs --body"},
+		noEffect{len(f.images) == 0, "launcher",
+			"needs --image: other services cannot be started by it"})
 	if err != nil {
 		return err
 	}
@@ -340,9 +342,6 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	case f.asked.Options.Blocks < 1 || f.asked.Options.Connections < 1 || f.asked.Startup <= 0:
 		return nil, nil, cli.Usagef("--blocks, --connections and --startup must be greater than 0")
 	}
-	if f.asked.Change.For < 0 || f.asked.Change.Measure < 0 || f.asked.Change.Warmup < 0 {
-		return nil, nil, cli.Usagef("--for, --measure and --warmup must be greater than 0")
-	}
 	for i, name := range f.names {
 		sources[i].Name = name
 	}
@@ -383,7 +382,10 @@ func (f *versusFlags) asks() (out []suite.Request, err error) {
 		if !ok {
 			return nil, cli.Usagef("-H %q must have the form 'Name: value'", field)
 		}
-		headers[strings.TrimSpace(name)] = suite.Text(strings.TrimSpace(value))
+		if name = strings.TrimSpace(name); headers[name] != "" {
+			return nil, cli.Usagef("-H %s is given twice; write its values into one field", name)
+		}
+		headers[name] = suite.Text(strings.TrimSpace(value))
 	}
 	for _, text := range append(append([]string{}, f.gets...), f.requests...) {
 		r, err := adhoc.ParseRequest(text)
@@ -430,8 +432,9 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	c := f.asked
 	c.Sources, c.Requests, c.Resume = sources, requests, a.resumes
 	c.Command, c.Version = append([]string{"prony"}, a.args...), version()
-	if c.Ready == "" && len(f.gets) > 0 {
-		_, c.Ready = requests[0].Line("")
+	if c.Ready == "" {
+		gets := suite.Scenario{Requests: requests[:len(f.gets)]}
+		c.Ready = (&suite.Suite{Scenarios: []suite.Scenario{gets}}).FirstGet()
 	}
 	show := &progressLine{w: a.stderr}
 	l := &lab.Lab{Root: dir, World: a.world, Tell: show}

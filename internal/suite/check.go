@@ -92,17 +92,30 @@ func others(list []string, usual string) bool {
 	return slices.ContainsFunc(list, func(x string) bool { return x != usual })
 }
 
-// together checks that every generator of a load has connections, and that all are Prony's own.
+// misfit returns the first load that cannot have its number of connections in a scenario, and why;
+// empty: there is none. Every generator needs one, and an open load begins with no more than its
+// largest number.
+func (s *Suite) misfit(sc Scenario) (key, hint, problem string) {
+	for i, l := range s.LoadsOf(sc) {
+		switch {
+		case l.Generators > l.Connections:
+			return fmt.Sprintf("loads[%d].generators", i), "raise the number of connections",
+				fmt.Sprintf("%d connections of load %q are too few for %d generators: each "+
+					"generator needs at least one connection", l.Connections, l.Name, l.Generators)
+		case l.Model == record.Open && l.Most != 0 && l.Most < l.Connections:
+			return fmt.Sprintf("loads[%d].maxConnections", i), "raise maxConnections, or remove it",
+				fmt.Sprintf("open load %q begins with %d connections, which exceeds "+
+					"maxConnections %d", l.Name, l.Connections, l.Most)
+		}
+	}
+	return "", "", ""
+}
+
+// together checks that every load can have its connections, and that all generators are Prony's.
 func (c *checker) together(s *Suite) {
 	for _, sc := range append([]Scenario{{}}, s.Scenarios...) {
-		for i, l := range s.LoadsOf(sc) {
-			if l.Generators <= l.Connections {
-				continue
-			}
-			c.Wrong(fmt.Sprintf("loads[%d].generators", i), "raise the number of connections",
-				"%d connections of load %q are too few for %d generators: each generator needs "+
-					"at least one connection",
-				l.Connections, l.Name, l.Generators)
+		if key, hint, problem := s.misfit(sc); key != "" {
+			c.Wrong(key, hint, "%s", problem)
 			return
 		}
 	}
@@ -293,8 +306,12 @@ func (f *tagFinder) Visit(n ast.Node) ast.Visitor {
 	return f
 }
 
-// last returns the last named step of a path: rate of loads[1].rate, loads of loads[1].
+// last returns the last named step of a path: rate of loads[1].rate, loads of loads[1], a.b of
+// targets.'a.b'.
 func last(path string) string {
+	if quoted, is := strings.CutSuffix(path, "'"); is {
+		return quoted[strings.LastIndex(quoted, "'")+1:]
+	}
 	path = path[strings.LastIndex(path, ".")+1:]
 	name, _, _ := strings.Cut(path, "[")
 	return name
@@ -303,13 +320,19 @@ func last(path string) string {
 // plainName matches the names that a path can contain.
 var plainName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
+// dotted matches the names that a path contains in quotes.
+var dotted = lazyregexp.New(`^[A-Za-z0-9._-]+$`)
+
 // step returns the path of an entry of the mapping at a path, or of the mapping if no path can
 // contain the entry's name.
 func step(keyPath, name string) string {
-	if !plainName.MatchString(name) {
-		return keyPath
+	switch {
+	case plainName.MatchString(name):
+		return keyPath + "." + name
+	case dotted.MatchString(name):
+		return keyPath + ".'" + name + "'"
 	}
-	return keyPath + "." + name
+	return keyPath
 }
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

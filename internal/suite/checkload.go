@@ -50,11 +50,6 @@ func (c *checker) closed(keyPath string, l *Load) {
 }
 
 func (c *checker) open(keyPath string, l *Load) {
-	if l.Most != 0 && l.Most < l.Connections {
-		c.Wrong(keyPath+".maxConnections", "raise maxConnections, or remove it",
-			"open load %q begins with %d connections, which exceeds maxConnections "+
-				"%d", l.Name, l.Connections, l.Most)
-	}
 	if !l.Users.IsZero() {
 		c.Wrong(keyPath+".users", "set model: closed, or remove users",
 			"open load %q has users, but only closed loads can have users", l.Name)

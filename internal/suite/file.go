@@ -75,7 +75,7 @@ func (c *checker) data(s *Scenario, keyPath, dir string, sum hash.Hash) {
 			"no rows",
 			s.Data)
 		return
-	case len(all) > rowsMax:
+	case len(all)-1 > rowsMax:
 		wrong("", "data file %s has %d rows, but at most %d are "+
 			"allowed", s.Data, len(all)-1, rowsMax)
 		return

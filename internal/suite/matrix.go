@@ -204,6 +204,18 @@ func (p *Project) sized(s *Suite, doc *strictyaml.Document) error {
 	return nil
 }
 
+// connected returns an error for a number of connections of a matrix that a load cannot have.
+func (p *Project) connected(s *Suite, doc *strictyaml.Document) error {
+	for _, name := range p.Names {
+		if n := p.Targets[name].Connections; n > 0 && s.measures(name) {
+			if key, hint, problem := s.misfit(Scenario{Connections: n}); key != "" {
+				return doc.Problem(key, "target "+name+": "+problem, hint)
+			}
+		}
+	}
+	return nil
+}
+
 // swept replaces a target with a matrix by its rows in an experiment. If it is the baseline, its
 // first row takes its place.
 func (p *Project) swept(s *Suite) {

@@ -49,6 +49,22 @@ func TestNetworks(t *testing.T) {
 	check("none by a flag", s, `peak (none) of "", half (none) of "peak"`)
 }
 
+// TestManyNetworks checks that loads and names of the file have the limits, not those that the
+// networks make of them.
+func TestManyNetworks(t *testing.T) {
+	text := strings.Replace(whole, "name: fixed", "name: twenty-two characters", 1)
+	s := read(t, strings.Replace(text, "loads:", "network: [none, delay 1ms, delay 2ms, "+
+		"delay 3ms, delay 12.125ms ± 1.125ms]\nloads:\n  - {name: a, model: closed}\n"+
+		"  - {name: b, model: closed}", 1))
+	if err := s.Override(suite.Override{}); err != nil || len(s.Loads) != 25 {
+		t.Errorf("%d loads, error %v", len(s.Loads), err)
+	}
+	err := s.Override(suite.Override{Measure: 1})
+	if err == nil || !strings.Contains(err.Error(), "measure 1ns is outside of the range") {
+		t.Errorf("a wrong flag: error %v", err)
+	}
+}
+
 // TestNetworksRefused checks suites whose loads cannot be delayed.
 func TestNetworksRefused(t *testing.T) {
 	check := func(text, want string) {

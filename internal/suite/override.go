@@ -88,7 +88,9 @@ func (s *Suite) Override(o Override) error {
 	changed.Idle = cmp.Or(o.Idle, s.Idle)
 	changed.Slices = cmp.Or(o.Slices, s.Slices)
 	changed.drive(o.Drivers)
-	if o.Quick {
+	changed.watch(o)
+	changed.place(o)
+	if o.Quick { // after what decides between slices and blocks
 		changed.hasten()
 	}
 	changed.Blocks = cmp.Or(o.Blocks, changed.Blocks)
@@ -109,9 +111,6 @@ func (s *Suite) Override(o Override) error {
 			changed.Capacity.Measure = o.Measure
 		}
 	}
-	for i := range changed.Loads {
-		changed.Loads[i].Generators = cmp.Or(o.Generators, changed.Loads[i].Generators)
-	}
 	if o.Warmup != 0 {
 		changed.Warmup.Max, changed.preview.warmup = o.Warmup, 0
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
@@ -128,18 +127,14 @@ func (s *Suite) Override(o Override) error {
 	} else if o.For != 0 {
 		changed.lasting(o)
 	}
-	changed.watch(o)
-	if len(o.Launchers) > 0 {
-		changed.Launchers = slices.Clone(o.Launchers)
-		changed.settle()
-	}
 	if len(o.Targets) > 0 {
 		changed.Targets = slices.Clone(o.Targets)
 		changed.retargeted = true
 	}
-	changed.Limits.CPUs = cmp.Or(o.Limits.CPUs, changed.Limits.CPUs)
-	changed.Limits.Memory = cmp.Or(o.Limits.Memory, changed.Limits.Memory)
-	if err := changed.check(&checker{}); err != nil {
+	inFile := changed // the limits of loads are those of a file
+	inFile.gather()
+	inFile.Networks = changed.Networks
+	if err := inFile.check(&checker{}); err != nil {
 		return fmt.Errorf("override suite %s: %w", s.Name, err)
 	}
 	*s = changed
@@ -213,6 +208,19 @@ func (s *Suite) within(time Duration) int {
 		least += Duration(l.Length())
 	}
 	return int(min(time/max(least, 1)+1, blocksMax))
+}
+
+// place replaces launchers, limits and generators.
+func (s *Suite) place(o Override) {
+	if len(o.Launchers) > 0 {
+		s.Launchers = slices.Clone(o.Launchers)
+		s.settle()
+	}
+	s.Limits.CPUs = cmp.Or(o.Limits.CPUs, s.Limits.CPUs)
+	s.Limits.Memory = cmp.Or(o.Limits.Memory, s.Limits.Memory)
+	for i := range s.Loads {
+		s.Loads[i].Generators = cmp.Or(o.Generators, s.Loads[i].Generators)
+	}
 }
 
 // watch adds agents and profiles.

@@ -71,6 +71,19 @@ func TestOverrideAgents(t *testing.T) {
 	check("fine::0 b-x:b/x:0", "b/x")
 }
 
+// TestQuickOfBlocks checks that a preview has two blocks if other flags make slices impossible.
+func TestQuickOfBlocks(t *testing.T) {
+	for _, o := range []suite.Override{{Observed: true, Watch: suite.Observe{Telemetry: true}},
+		{Limits: suite.Limits{CPUs: 0.5}}, {Launchers: []string{"kubernetes"}}, {Generators: 2},
+		{InWindow: []string{"cpu"}}} {
+		s := read(t, strings.Replace(whole, "baseline: go\n", "", 1))
+		s.Blocks, s.Limits.CPUs, o.Quick = 7, 1, true
+		if err := s.Override(o); err != nil || s.Blocks != 2 {
+			t.Errorf("%+v: %d blocks, error %v", o, s.Blocks, err)
+		}
+	}
+}
+
 // TestQuickOfJVMs checks that a preview with a JVM has two starts, whose warm-ups are long enough
 // to compile but not longer than the suite's, and that the plan says so. Flags apply afterwards.
 func TestQuickOfJVMs(t *testing.T) {

@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"path"
 	"reflect"
 	"slices"
@@ -337,7 +338,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	s, err := c.suite(p.File, p.data)
 	if err == nil {
 		p.swept(s)
-		err = cmp.Or(p.movable(s, doc), p.sized(s, doc), p.counted(s, doc))
+		err = cmp.Or(p.movable(s, doc), p.sized(s, doc), p.counted(s, doc), p.connected(s, doc))
 	}
 	if err == nil && name != "" && doc.Node("targets") != nil &&
 		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,
@@ -475,7 +476,7 @@ func (s *Suite) FirstGet() string {
 	for _, sc := range s.Scenarios {
 		for _, r := range sc.Requests {
 			q, env, ok := r.Fixed()
-			if path, get := strings.CutPrefix(q.Request, "GET "); ok && get && len(env) == 0 {
+			if method, path := q.Line(""); ok && method == http.MethodGet && len(env) == 0 {
 				return path
 			}
 		}

@@ -45,6 +45,8 @@ func (p *Plan) reserve(targets []Target) error {
 	s := p.Suite
 	sideBySide := p.Repeat() == "start"
 	switch {
+	case s.Precision.Half > 0 && s.Interleave == ByBlocks:
+		return fmt.Errorf("--precision needs slices: remove interleave: blocks from the suite")
 	case s.Precision.Half > 0 && !sideBySide && p.Blockwise != "":
 		return fmt.Errorf("--precision needs slices, which are not possible: %s",
 			p.Blockwise)

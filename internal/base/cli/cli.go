@@ -41,10 +41,17 @@ func End(code int, format string, args ...any) error {
 	return &ended{code, fmt.Sprintf(format, args...)}
 }
 
-// Told reports whether an error was made by End.
+// Told reports whether an error was made by End, and of joined errors whether all were.
 func Told(err error) bool {
-	var e *ended
-	return errors.As(err, &e)
+	switch e := err.(type) {
+	case *ended:
+		return true
+	case interface{ Unwrap() error }:
+		return Told(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !Told(err) })
+	}
+	return false
 }
 
 // misused is a usage error.

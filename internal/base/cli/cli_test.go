@@ -27,6 +27,10 @@ func TestCode(t *testing.T) {
 	check(cli.Misused, false, cli.Usagef("no %s", "x"))
 	check(cli.Misused, false, fmt.Errorf("read: %w", cli.Usage(errors.New("x"))))
 	check(cli.Invalid, true, fmt.Errorf("run: %w", cli.End(cli.Invalid, "%d trials", 3)))
+	ended := cli.End(cli.Invalid, "the load is INVALID")
+	check(cli.Invalid, true, errors.Join(ended, fmt.Errorf("a: %w", ended)))
+	check(cli.Invalid, false, errors.Join(ended, io.EOF)) // something remains to be printed
+	check(cli.Invalid, false, fmt.Errorf("b: %w", errors.Join(io.EOF, ended)))
 	if err := cli.Usage(io.EOF); !errors.Is(err, io.EOF) || err.Error() != "EOF" {
 		t.Errorf("it has become %v", err)
 	}

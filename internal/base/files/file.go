@@ -291,6 +291,16 @@ func Print(usual io.Writer, name string, print func(io.Writer) error) error {
 	return nil
 }
 
+// Glob returns the sorted paths of files below a folder that match a pattern of fs.Glob. Characters
+// of the folder's name have no meaning in it.
+func Glob(dir, pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(dir), pattern) // callers have well-formed patterns
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return names
+}
+
 // IsDir reports whether a path, or the target of a link there, is a folder.
 func IsDir(path string) bool {
 	info, err := os.Stat(path)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,5 +184,26 @@ func TestWrite(t *testing.T) {
 	}
 	if err := files.Put("/dev/full", []byte("x")); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
+	}
+}
+
+// TestGlob checks that a pattern is about what is in a folder, not about the folder's name.
+func TestGlob(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "[a]*")
+	for _, name := range []string{"b/run.json", "a/run.json", "c/other"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{filepath.Join(dir, "a", "run.json"), filepath.Join(dir, "b", "run.json")}
+	if got := files.Glob(dir, "*/run.json"); !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if got := files.Glob(dir+"x", "*"); len(got) > 0 {
+		t.Errorf("found %q in no folder", got)
 	}
 }

@@ -200,14 +200,15 @@ func Concurrency(ctx context.Context, o Options, connections []int) ([]Tried, er
 	}
 	var out []Tried
 	for _, i := range s.rng.Perm(len(connections)) {
-		t, _, err := s.offer(ctx, Step{Phase: Sweep, Connections: connections[i], Window: s.Window})
+		var t *Tried
+		t, _, err = s.offer(ctx, Step{Phase: Sweep, Connections: connections[i], Window: s.Window})
 		if err != nil {
-			return nil, err
+			break // the steps so far are results
 		}
 		out = append(out, *t)
 	}
 	slices.SortStableFunc(out, func(a, b Tried) int { return a.Connections - b.Connections })
-	return out, nil
+	return out, err
 }
 
 // Stress runs rising rates until one fails or the generator cannot keep up; the last result says

@@ -179,6 +179,25 @@ func TestConcurrency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const most = 3 // steps before Ctrl-C
+	cut, n := newServer(1, 1000, 0), 0
+	o := cut.options("p99<1s", 5)
+	offer := o.Offer
+	o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
+		if step.Phase == Sweep {
+			n++
+		}
+		if n > most {
+			return nil, context.Canceled
+		}
+		return offer(ctx, step)
+	}
+	some, err := Concurrency(context.Background(), o, numbers)
+	if len(some) != most || err == nil || !slices.IsSortedFunc(some, func(a, b Tried) int {
+		return a.Connections - b.Connections
+	}) {
+		t.Errorf("an interrupted sweep has %d of its %d steps, error %v", len(some), most, err)
+	}
 	var got, order []int
 	for _, row := range rows {
 		got = append(got, row.Connections)

@@ -118,11 +118,7 @@ func (r *Run) Endpoints() map[string]string {
 
 // Samples reads the probe's series of some trials for the page's plots, and skips missing ones.
 func (r *Run) Samples(trials map[string]bool) (out []record.Samples) {
-	fileList, err := filepath.Glob(filepath.Join(escape(r.Dir), "series", "*.json"))
-	if err != nil {
-		return nil
-	}
-	for _, name := range fileList {
+	for _, name := range files.Glob(r.Dir, "series/*.json") {
 		data, err := files.Read(name, files.Page)
 		var s record.Samples
 		if err != nil || json.Unmarshal(data, &s) != nil || !trials[s.Trial] {
@@ -131,11 +127,6 @@ func (r *Run) Samples(trials map[string]bool) (out []record.Samples) {
 		out = append(out, s)
 	}
 	return out
-}
-
-// escape keeps a folder's name from being interpreted as a pattern.
-func escape(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }
 
 // Reproduce returns the command that repeats a run: the original one with explicit suite, seed and

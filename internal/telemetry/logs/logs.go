@@ -128,12 +128,7 @@ type Line struct {
 // order of files and lines. It applies Trial, TraceID, Grep and Limit of the filter, and keep for
 // Target, but no severity, which lines do not have. It cuts lines at traces.MaxValueBytes.
 func ReadFiles(dir string, f Filter, keep func(trial string) bool) (out []Line, err error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
-	if err != nil {
-		return nil, fmt.Errorf("read logs: %w", err)
-	}
-	slices.Sort(files)
-	for _, path := range files {
+	for _, path := range files.Glob(dir, "*.log") {
 		name := filepath.Base(path)
 		trial := strings.TrimSuffix(name, ".log")
 		if f.Trial != "" && trial != f.Trial && !strings.HasPrefix(trial, f.Trial+".") ||
