@@ -25,6 +25,15 @@ func (t Target) Row() string {
 	return name
 }
 
+// ControlRow returns the name of the row of which a control is a second copy; empty: it is none.
+func (t Target) ControlRow() string {
+	if t.ControlOf == "" {
+		return ""
+	}
+	t.Name = t.ControlOf
+	return t.Row()
+}
+
 // Plan has the planned trials of a run by name, so that the time to compare a record with its plan
 // does not depend on the number of trials. Make it with Run.Plan.
 type Plan struct {

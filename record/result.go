@@ -61,7 +61,16 @@ type Record struct {
 	Probe      Cost       `json:"probe"` // resource use of the sampler
 	Provenance Provenance `json:"provenance"`
 	Verdict    Verdict    `json:"verdict"`
-	DurationNs int64      `json:"durationNs"`
+	DurationNs int64      `json:"durationNs"` // in a start, an equal share of the start's
+}
+
+// End returns when the trial ended, or the start that it was part of.
+func (r *Record) End() time.Time {
+	trials := 1
+	if r.SideBySide != nil {
+		trials += len(r.SideBySide.With)
+	}
+	return r.Time.Add(time.Duration(int64(trials) * r.DurationNs))
 }
 
 // Target identifies what was measured.

@@ -50,7 +50,7 @@ func LiveRatio(starts []StartRatio, confidence float64) Ratio {
 		r.Lo, r.Hi, r.Assumption = nan, nan, ""
 		r.Warning = fmt.Sprintf("a live interval at this confidence needs more than %d starts", r.N)
 		if r.N < LeastStarts {
-			r.Warning = startsNeeded(r.N)
+			r.Warning = fmt.Sprintf("needs at least %d starts, has %d", LeastStarts, r.N)
 		}
 	}
 	return r

@@ -52,6 +52,20 @@ func TestReportBeginsWithTheAnswer(t *testing.T) {
 			t.Errorf("%s does not begin with the answer:\n%s", name, b.String())
 		}
 	}
+	for i := range two { // of containers, whose rows have other names than the targets
+		two[i].Target.Launcher = "docker"
+		if two[i].Target.Name != "go-nethttp" {
+			again := two[i]
+			again.Target.Name, again.Target.ControlOf = "go-nethttp-again", "go-nethttp"
+			two = append(two, again)
+		}
+	}
+	run.Records = pointers(two)
+	study = analyze(two, fixtureOptions())
+	if answers = run.Answers(&study); len(answers) != 1 || !strings.HasPrefix(
+		answers[0].Sentences()[0], "node-express in docker uses 267") {
+		t.Errorf("%d answers of containers: %+v", len(answers), answers)
+	}
 	run.Records = pointers(made())
 	all := analyze(made(), fixtureOptions())
 	if n := len(run.Answers(&all)); n != 0 {

@@ -149,11 +149,11 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	var out []*record.Record
 	for _, f := range s.all {
 		f.end()
-		f.rec.HostBefore = before
-		f.rec.DurationNs = (clock.Mono() - began) / int64(len(s.all))
-	}
-	for _, f := range s.all {
 		out = append(out, f.rec)
+	}
+	share := (clock.Mono() - began) / int64(len(s.all))
+	for _, r := range out {
+		r.HostBefore, r.DurationNs = before, share
 	}
 	l.recalibrate(ctx, e, trials, out)
 	for _, f := range s.all {

@@ -281,6 +281,31 @@ func TestStart(t *testing.T) {
 	})
 }
 
+// TestStartSharesItsTime divides the time of a start equally among its trials, also the time in
+// which its targets end one after another: 3 s each.
+func TestStartSharesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		c.launcher.Note = func(note string) {
+			if strings.HasPrefix(note, "stop ") {
+				time.Sleep(3 * time.Second)
+			}
+			c.note(note)
+		}
+		began := clock.Mono()
+		records, err := c.run(context.Background(), c.experiment("a", "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := clock.Mono() - began
+		for _, r := range records {
+			if r.DurationNs != took/2 {
+				t.Errorf("%s: %d ns of %d", r.Trial, r.DurationNs, took)
+			}
+		}
+	})
+}
+
 // TestStartIdleTargets records what other targets used in windows: stopped ones run twice in 10 s,
 // and not in a window of 1 s.
 func TestStartIdleTargets(t *testing.T) {

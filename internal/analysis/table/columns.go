@@ -223,8 +223,20 @@ func noInterval(n int, warning string) Note {
 	return NoteOf(NoteNoInterval, Warning(warning))
 }
 
-// FewStarts returns a note on how many starts an interval needs if n are too few.
-func FewStarts(n int) Note { return NoteOf(NoteFewStarts, stats.LeastStarts, n) }
+// FewStarts returns a note on a ratio from slices of few starts: how many an interval needs, or
+// that the interval is wide. Student's t has its stated coverage from two starts on, so all
+// outcomes use it; live intervals need more starts. Without a note, there are enough.
+func FewStarts(r stats.Ratio) Note {
+	switch {
+	case r.N >= stats.LeastStarts:
+		return Note{}
+	case r.HasInterval():
+		return NoteOf(NoteWideStarts, r.N, stats.LeastStarts)
+	case r.N < 2:
+		return NoteOf(NoteFewStarts, 2, r.N)
+	}
+	return NoteOf(NoteFewLive, stats.LeastStarts, r.N)
+}
 
 // metricCell returns a cell with a metric's center.
 func metricCell(t *Target, load, name string, p printer) Cell {
@@ -286,9 +298,10 @@ func ratioCell(t *Target, load, name string) Cell {
 	r := m.Ratio
 	c := Cell{State: Known, Value: r.Center, N: r.N,
 		Interval: RatioInterval(*r)}
+	few := FewStarts(*r)
 	switch {
-	case m.Source == FromSlices && r.N < stats.LeastStarts:
-		c.Notes = []Note{FewStarts(r.N)}
+	case m.Source == FromSlices && few.Is():
+		c.Notes = []Note{few}
 		if c.Interval.State == Unknown {
 			c.State = Unknown
 		}

@@ -45,6 +45,8 @@ const (
 	NoteStartsLost     // Starts
 	NoteOneTrial       //
 	NoteFewStarts      // starts needed, starts there
+	NoteFewLive        // the same, of a run that was ended early
+	NoteWideStarts     // starts there, starts that are enough
 	NoteNoInterval     // warning of package stats
 	NoteIntervalWide   //
 	NoteDifferenceWide // a difference

@@ -59,8 +59,12 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteNoneGood:      {{"no trial has usable numbers", nil}},
 	NoteNoCommonBlock: {{"no value of this target can be paired with a value of b", []any{"b"}}},
 	NoteOneTrial:      {{"no interval from a single trial (raise --blocks)", nil}},
-	NoteFewStarts: {{"needs at least 4 starts, but the run has 3: raise --blocks", []any{4,
-		3}}},
+	NoteFewStarts: {{"an interval needs at least 2 starts, but the run has 1 (raise --blocks)",
+		[]any{2, 1}}},
+	NoteFewLive: {{"an interval of a run that was ended early needs at least 4 starts, but the " +
+		"run has 3", []any{4, 3}}},
+	NoteWideStarts: {{"the interval from 2 starts is valid, but wide (raise --blocks to 4 or more)",
+		[]any{2, 4}}},
 	NoteNoInterval: {{"no interval: n ≥ 6", []any{Warning("n >= 6")}}},
 	NoteIntervalWide: {{"unknown: too few trials, the interval spans more than a factor of 3 " +
 		"(raise --blocks)", nil}},

@@ -37,9 +37,13 @@ var noteTexts = [...]string{
 	NoteNoCommonBlock:  "no value of this target can be paired with a value of %s",
 	NoteStartsLost:     "too many starts were excluded, because a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
-	NoteFewStarts:      "needs at least %d starts, but the run has %d: raise --blocks",
-	NoteNoInterval:     "no interval: %s",
-	NoteIntervalWide:   notKnown + ", " + spansTooMuch,
+	NoteFewStarts:      "an interval needs at least %d starts, but the run has %d (raise --blocks)",
+	NoteFewLive: "an interval of a run that was ended early needs at least %d starts, but the " +
+		"run has %d",
+	NoteWideStarts: "the interval from %d starts is valid, but wide (raise --blocks to %d or " +
+		"more)",
+	NoteNoInterval:   "no interval: %s",
+	NoteIntervalWide: notKnown + ", " + spansTooMuch,
 	NoteDifferenceWide: fmt.Sprintf(notKnown+", differences below a factor of %d are not "+
 		"detected (raise --blocks)", tooWide),
 	NoteUnknowns:   "Unknown: " + spansTooMuch + ".",

@@ -52,6 +52,13 @@ func TestPlannedStarts(t *testing.T) {
 	if !strings.Contains(text, "(5 planned, from the first 3);") {
 		t.Error(text)
 	}
+	// A repetition replaces a start, and is none of the planned ones.
+	for i := range records {
+		records[i].SideBySide.Repeats = records[i].Block == 5
+	}
+	if sc := analyze(records, Options{Baseline: "a"}).Scenarios[0]; !sc.Starts.Interrupted {
+		t.Error("4 of 5 starts and a repetition pass for all")
+	}
 	r, study = ratioOf(9)
 	if !study.Scenarios[0].Starts.Interrupted || r.Hi-r.Lo < 1.5*(fixed.Ratio.Hi-fixed.Ratio.Lo) {
 		t.Errorf("5 of 9 starts: %+v", r)

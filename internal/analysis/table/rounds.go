@@ -120,9 +120,12 @@ func (x *StartSlices) group(sc *Scenario, names []string) {
 		if s.Open || target < 0 { // its record is lost
 			continue
 		}
-		rows = append(rows, stats.SliceRow{Round: s.Round, Target: target, Requests: s.Requests,
-			TimeNs: s.ClosedNs - s.OpenedNs, CPUNs: s.CPUNs,
-			Covariates: []float64{float64(s.StealNs) / float64(max(s.EndedNs-s.BeganNs, 1))}})
+		row := stats.SliceRow{Round: s.Round, Target: target, Requests: s.Requests,
+			TimeNs: s.ClosedNs - s.OpenedNs, CPUNs: s.CPUNs}
+		if s.StealNs >= 0 {
+			row.Covariates = []float64{float64(s.StealNs) / float64(max(s.EndedNs-s.BeganNs, 1))}
+		}
+		rows = append(rows, row)
 	}
 	x.rounds = stats.NewRounds(rows)
 }
@@ -131,7 +134,7 @@ func (x *StartSlices) group(sc *Scenario, names []string) {
 // targets, both stand for the target.
 func (sc *Scenario) Instances(t, counterpart *Target) []*Target {
 	for _, again := range sc.Targets {
-		if again.Info.ControlOf == t.Name && again != counterpart {
+		if again.Info.ControlRow() == t.Name && again != counterpart {
 			return []*Target{t, again}
 		}
 	}
@@ -252,7 +255,7 @@ func (sc *Scenario) compareStarts(a, b *Target, load, name string, confidence fl
 // pair should; nil without a control, or if the pair is the control.
 func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []stats.StartRatio {
 	for _, again := range sc.Targets {
-		first := sc.Target(again.Info.ControlOf)
+		first := sc.Target(again.Info.ControlRow())
 		if first == nil || again == a || again == b {
 			continue
 		}

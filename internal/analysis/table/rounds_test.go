@@ -91,6 +91,23 @@ func TestRawSlices(t *testing.T) {
 	check(0.4, 0, "rare events VALID") // a tenth of 40 %: 4 %
 	check(0, 0.02, "balance SUSPECT")
 	check(0, 0.001, "balance VALID")
+	// Steal time that is unknown (-1 ns) is in balance, although slices of b are shorter.
+	records, read := rawRun(0, 0)
+	study := analyze(records, Options{Baseline: "a",
+		Slices: func(file string) (record.SlicesHead, []record.Slice, error) {
+			head, all, err := read(file)
+			all = slices.Clone(all)
+			for i := range all {
+				all[i].StealNs = -1
+				if strings.HasSuffix(head.Trials[all[i].Target], "-b") {
+					all[i].EndedNs = 50e6
+				}
+			}
+			return head, all, err
+		}})
+	if got := rules(study.Scenarios[0]); got != "" || len(study.Scenarios[0].Starts.Raw) != 5 {
+		t.Errorf("unknown steal time: %q", got)
+	}
 }
 
 // TestWarmupMovesRatioByItsEnd plants a window that ends 10 % above its mean. In the ratio only the

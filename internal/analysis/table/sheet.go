@@ -214,7 +214,8 @@ func (r *Row) notes(columns []Column) (notes []Note) {
 			if index < 0 {
 				index, notes, missing = len(notes), append(notes, n), append(missing, nil)
 			}
-			named := n.Kind == NoteWithStalls || n.Kind == NoteFewStarts
+			named := slices.Contains([]NoteKind{NoteWithStalls, NoteFewStarts, NoteFewLive,
+				NoteWideStarts}, n.Kind)
 			if (c.missing() || named) && !n.names(columns[i].Group) {
 				missing[index] = append(missing[index], columns[i])
 			}

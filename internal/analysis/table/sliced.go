@@ -136,7 +136,7 @@ func (s *Starts) add(block int, members []*record.Record) {
 		}
 	}
 	s.Repeated += repeats
-	s.begun[group]++
+	s.begun[group] += 1 - repeats // the planned number has no repetitions
 	if slices.ContainsFunc(members, func(r *record.Record) bool {
 		return r.Outcome == record.Measured
 	}) {

@@ -68,7 +68,7 @@ func (s *Starts) facts() verdict.Starts {
 // judgedPair is a metric of a target beside the same of its reference, or of the target that it is
 // a control of; false where no ratio of them comes from slices, or nobody asks for it.
 func (sc *Scenario) judgedPair(t *Target, m *Metric, o Options) (p verdict.Pair, ok bool) {
-	base := sc.Target(cmp.Or(t.Info.ControlOf, t.Reference))
+	base := sc.Target(cmp.Or(t.Info.ControlRow(), t.Reference))
 	if base == nil || base == t || !ShownByDefault(*m, sc.Loads) {
 		return p, false
 	}

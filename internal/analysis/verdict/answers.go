@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -249,7 +250,7 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 	}
 	perItem := max(connectionNs, l.Service.CPUPerRequestNs) + l.TLSTime.MeanNs
 	elapsed := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *
-		(perItem/max(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
+		(perItem/cmp.Or(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
 	return bounded(f, taken(l, elapsed, float64(l.Reconnects)/float64(l.Done)))
 }
 

@@ -37,7 +37,7 @@ const (
 // unused finds services that a closed load does not fill. Their throughput depends on waits for a
 // database, a lock or a timer, or on their threads, and may grow with more connections.
 func unused(r *record.Record, l *load) *record.Finding {
-	used, othersShare := l.Service.CPUShare, l.Host.OtherCPUShare+l.Host.StealShare
+	used, othersShare := l.Service.CPUShare, max(l.Host.OtherCPUShare, 0)+max(l.Host.StealShare, 0)
 	switch {
 	case l.Model != record.Closed || l.Users != "" || l.Think != "" || l.Connections < unusedFrom:
 		return nil

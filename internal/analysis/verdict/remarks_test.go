@@ -79,6 +79,7 @@ func TestRemarks(t *testing.T) {
 	}))
 	check("", using(0.1, func(l ld) { l.Host.OtherCPUShare = 0.11 }))
 	check("", using(0.1, func(l ld) { l.Host.StealShare = 0.11 }))
+	check("", using(0.1, func(l ld) { l.Host.StealShare, l.Host.OtherCPUShare = 0.11, -1 }))
 	check("", using(0.1, func(l ld) { l.Generator.CPUShare = 0.81 }))
 	check("", using(0.1, func(l ld) { l.CeilingPerS = 1000 }))
 	check("peak delayed ack", using(0.1, pieces(44*ms, 0))) // which is why

@@ -74,22 +74,21 @@ func whole(l *record.Load) []int64 {
 
 // settled compares response times between the halves of an open window, interval by interval. A
 // queue's own variation makes the halves differ too, so a finding needs a relevant difference and
-// nearly all pairs of intervals must agree on it. The window's times are off by half the
-// difference, as with drift.
+// nearly all pairs of intervals must agree on it. An interval without a response is in no pair. The
+// window's times are off by half the difference, as with drift.
 func settled(_ *record.Record, l *load) *record.Finding {
 	p50 := l.Series.P50Ns
 	half := len(p50) / 2
-	if l.Model != record.Open || !steady(l.Load) || half < settledHalf {
+	known := func(all []int64) []int64 {
+		return slices.DeleteFunc(slices.Clone(all), func(ns int64) bool { return ns == 0 })
+	}
+	first, second := known(p50[:half]), known(p50[len(p50)-half:])
+	if l.Model != record.Open || !steady(l.Load) || min(len(first), len(second)) < settledHalf {
 		return nil
 	}
-	first, second := slices.Clone(p50[:half]), slices.Clone(p50[len(p50)-half:])
-	slower, pairs := 0.0, 0.0
+	slower, pairs := 0.0, float64(len(first)*len(second))
 	for _, a := range first {
 		for _, b := range second {
-			if a == 0 || b == 0 { // an interval without a response
-				continue
-			}
-			pairs++
 			switch {
 			case b > a:
 				slower++
@@ -100,10 +99,10 @@ func settled(_ *record.Record, l *load) *record.Finding {
 	}
 	slices.Sort(first)
 	slices.Sort(second)
-	a, b := first[half/2], second[half/2]
+	a, b := first[len(first)/2], second[len(second)/2]
 	low, high := min(a, b), max(a, b)
 	agree := max(slower, pairs-slower)
-	if agree < settledPairs*pairs || pairs == 0 || high == 0 {
+	if agree < settledPairs*pairs {
 		return nil
 	}
 	return bounded(record.Finding{Facts: record.Facts{TimesNs: []int64{a, b}}},

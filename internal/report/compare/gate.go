@@ -365,8 +365,8 @@ func (k *Check) test(c Comparison, checks int) {
 			"%s; %s", name,
 			change, limit, k.more(c))
 	}
-	if k.Row.fewStarts() {
-		k.Why += "; a reliable interval " + table.FewStarts(k.Row.Ratio.N).String()
+	if few := k.Row.fewStarts(); few.Is() {
+		k.Why += "; " + few.String()
 	}
 	if k.Row.Grade == record.Suspect {
 		k.Why += "; this ratio is SUSPECT: " + strings.Join(k.Row.Doubt.Rules, ", ")

@@ -111,6 +111,12 @@ func TestGateSaysHowLong(t *testing.T) {
 	if each != 2*time.Minute || blockTime(nil) != 0 {
 		t.Errorf("a block takes %v, want 2m; without records %v", each, blockTime(nil))
 	}
+	// The trials of a start begin together, and share its time: three of half a minute each.
+	beside := &record.SideBySide{With: []string{"x", "y"}}
+	if got := blockTime([]*record.Record{{Time: noon, DurationNs: 30e9, SideBySide: beside},
+		{Time: noon, DurationNs: 30e9, SideBySide: beside}}); got != 90*time.Second {
+		t.Errorf("a start takes %v, want 90 s", got)
+	}
 	check := func(want string, paired bool, more int, each time.Duration) {
 		t.Helper()
 		side := Subject{blockTime: each}

@@ -102,10 +102,12 @@ func (r Row) withheld() bool {
 	return r.A.Withheld != nil || r.B.Withheld != nil
 }
 
-// fewStarts reports whether a ratio from slices has fewer starts than an interval needs.
-func (r *Row) fewStarts() bool {
-	return r.Source == table.FromSlices && r.Ratio != nil && r.Control == nil &&
-		r.Ratio.N < stats.LeastStarts
+// fewStarts returns a note on a ratio from slices of few starts.
+func (r *Row) fewStarts() table.Note {
+	if r.Source != table.FromSlices || r.Ratio == nil || r.Control != nil {
+		return table.Note{}
+	}
+	return table.FewStarts(*r.Ratio)
 }
 
 func (r *Row) speak(alpha float64) {
@@ -127,8 +129,8 @@ func (r *Row) speak(alpha float64) {
 	case r.Ratio == nil:
 	case !r.HasRatio():
 		r.Outcome, r.Text = Silent, r.Ratio.Warning
-		if r.fewStarts() {
-			r.Text = table.FewStarts(r.Ratio.N).String()
+		if few := r.fewStarts(); few.Is() {
+			r.Text = few.String()
 		}
 		return
 	case r.PHolm > alpha:
@@ -251,8 +253,8 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 	}
 	c.warnStarts(b)
 	for _, r := range c.each() {
-		if r.fewStarts() && r.HasRatio() {
-			c.say("A reliable interval of a ratio from slices %s.", table.FewStarts(r.Ratio.N))
+		if few := r.fewStarts(); few.Is() && r.HasRatio() {
+			c.say("%s.", units.Capital(few.String()))
 		}
 	}
 	for _, p := range c.Pairs {

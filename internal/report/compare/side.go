@@ -234,7 +234,7 @@ func blockTime(records []*record.Record) time.Duration {
 		if !known {
 			x.first = began
 		}
-		spans[r.Block] = span{min(x.first, began), max(x.last, began+r.DurationNs)}
+		spans[r.Block] = span{min(x.first, began), max(x.last, r.End().UnixNano())}
 	}
 	var all []float64
 	for _, x := range spans {

@@ -43,30 +43,30 @@ func (a Answer) Sentences() []string {
 // control is the baseline itself and has no answer.
 func (r *Run) Answers(study *table.Study) (answers []Answer) {
 	var names []string
-	baseline := false
+	baseline := ""
 	for _, sc := range study.Scenarios {
+		if t := sc.Find(r.Head.Baseline); t != nil {
+			baseline = t.Name
+		}
 		for _, t := range sc.Targets {
-			switch t.Name {
-			case r.Head.Baseline:
-				baseline = true
-			case r.Head.Baseline + record.AgainSuffix:
-			default:
+			if t.Info.ControlOf == "" && t.Info.Name != r.Head.Baseline+record.AgainSuffix {
 				names = table.AddNew(names, t.Name)
 			}
 		}
 	}
-	if !baseline || len(names) > mostAnswers {
+	names = slices.DeleteFunc(names, func(name string) bool { return name == baseline })
+	if baseline == "" || len(names) > mostAnswers {
 		return nil
 	}
 	metrics := compare.DecidedBy(r.decidedBy())
 	for _, name := range names {
-		from, to := r.Side(r.Head.Baseline), r.Side(name)
+		from, to := r.Side(baseline), r.Side(name)
 		from.Study, to.Study = study, study
 		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics, First: metrics})
 		if err != nil { // the methods differ, and the table has the reasons
 			continue
 		}
-		answer := Answer{Baseline: r.Head.Baseline, Target: name, Comparison: c}
+		answer := Answer{Baseline: baseline, Target: name, Comparison: c}
 		if answer.decides() && len(answer.Sentences()) > 0 {
 			answers = append(answers, answer)
 		}

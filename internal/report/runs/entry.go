@@ -154,11 +154,10 @@ func (r *Run) Entry() Entry {
 	}
 	if len(study.Records) > 0 {
 		last := study.Records[len(study.Records)-1]
-		ended := last.Time.Add(time.Duration(last.DurationNs))
-		e.Seconds = max(0, ended.Sub(study.Records[0].Time).Seconds())
+		e.Seconds = max(0, last.End().Sub(study.Records[0].Time).Seconds())
 	}
 	for _, rec := range r.Records {
-		if end := rec.Time.Add(time.Duration(rec.DurationNs)).UTC(); end.After(e.Ended) {
+		if end := rec.End().UTC(); end.After(e.Ended) {
 			e.Ended = end
 		}
 	}

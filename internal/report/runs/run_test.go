@@ -2,9 +2,11 @@ package runs
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"prony.example/record"
 )
@@ -55,5 +57,20 @@ func TestRunsThatWereKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("for a time, ended by "+ended, 0, unfinished)
+	}
+}
+
+// TestEntryOfStarts checks how long a run of starts took, whose trials share the time: two starts
+// of three targets and 90 s each.
+func TestEntryOfStarts(t *testing.T) {
+	noon := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	r := &Run{Dir: "x"}
+	for i := range 6 {
+		r.Records = append(r.Records, &record.Record{Trial: fmt.Sprint(i), Block: 1 + i/3,
+			Time: noon.Add(time.Duration(i/3) * 90 * time.Second), DurationNs: 30e9,
+			SideBySide: &record.SideBySide{With: []string{"x", "y"}}})
+	}
+	if e := r.Entry(); e.Seconds != 180 || !e.Ended.Equal(noon.Add(3*time.Minute)) {
+		t.Errorf("%v s, ended %v", e.Seconds, e.Ended)
 	}
 }

@@ -36,8 +36,8 @@ type series struct {
 func (r *run) further(report func(string)) *further {
 	s := r.plan.Suite
 	return &further{first: s.Blocks, most: s.MostStarts(), precision: s.Precision,
-		baseline: r.plan.Baseline, reserve: r.experiment.Reserve, report: report,
-		reported: map[series]bool{}}
+		baseline: rowOf(r.plan.Trials, r.plan.Baseline), reserve: r.experiment.Reserve,
+		report: report, reported: map[series]bool{}}
 }
 
 // lostStart is a start in which targets failed.

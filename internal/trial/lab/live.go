@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -48,6 +49,19 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	if r == nil || r.SideBySide == nil {
 		return
 	}
+	start := a.note(r)
+	if start.ended <= len(r.SideBySide.With) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(start.measured)) {
+		if name != a.first && start.measured[name].Target.ControlOf == "" {
+			a.report(r.Scenario, name)
+		}
+	}
+}
+
+// note adds the record of a trial to its start.
+func (a *liveAnswer) note(r *record.Record) *liveStart {
 	key := startKey{r.Scenario, r.Block}
 	start := a.starts[key]
 	if start == nil {
@@ -60,14 +74,7 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	if a.planned > 0 { // otherwise the run has a time budget
 		a.planned = max(a.planned, r.SideBySide.Planned)
 	}
-	if start.ended <= len(r.SideBySide.With) {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(start.measured)) {
-		if name != a.first && start.measured[name].Target.ControlOf == "" {
-			a.report(r.Scenario, name)
-		}
-	}
+	return start
 }
 
 // liveMetric is a metric of a target's results in slices.
@@ -98,11 +105,12 @@ func (a *liveAnswer) report(scenario, name string) {
 // ratios returns the ratios of a target to the first one, for each start of a scenario.
 func (a *liveAnswer) ratios(scenario, name string, value func(*record.Sliced) float64) (
 	all []stats.StartRatio) {
-	for key, start := range a.starts {
+	byBlock := func(a, b startKey) int { return cmp.Compare(a.block, b.block) }
+	for _, key := range slices.SortedFunc(maps.Keys(a.starts), byBlock) {
 		if key.scenario != scenario {
 			continue
 		}
-		records := slices.Collect(maps.Values(start.measured))
+		records := slices.Collect(maps.Values(a.starts[key].measured))
 		base, item := overInstances(records, a.first, value), overInstances(records, name, value)
 		if base > 0 && item > 0 {
 			all = append(all, stats.StartRatio{LogRatio: math.Log(item / base)})
@@ -150,7 +158,7 @@ func overInstances(start []*record.Record, row string, value func(*record.Sliced
 	for _, r := range start {
 		first := table.RowName(r.Target) == row
 		x := inSlices(r)
-		if !first && r.Target.ControlOf != row || x == nil || value(x) <= 0 {
+		if !first && r.Target.ControlRow() != row || x == nil || value(x) <= 0 {
 			continue
 		}
 		logs, n, measured = logs+math.Log(value(x)), n+1, measured || first

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/suite"
 	"prony.example/internal/trial"
 	"prony.example/record"
 )
@@ -25,8 +26,11 @@ func (l *listener) Trial(trial.Event) {}
 func liveLines(t *testing.T, prints bool, planned int, newNs func(block int) float64,
 	changes ...func(*record.Record)) (lines []string, ratios []record.LiveRatio) {
 	t.Helper()
-	heard := &listener{}
-	a := &liveAnswer{Observer: heard, first: "old", planned: planned, prints: prints,
+	heard, base := &listener{}, &record.Record{Target: record.Target{Name: "old"}}
+	for _, change := range changes {
+		change(base)
+	}
+	a := &liveAnswer{Observer: heard, first: base.Target.Row(), planned: planned, prints: prints,
 		ratio:  func(r record.LiveRatio) { ratios = append(ratios, r) },
 		starts: map[startKey]*liveStart{}}
 	for block := 1; block <= 5; block++ {
@@ -88,6 +92,47 @@ func TestLiveAnswer(t *testing.T) {
 	lines, last := liveLines(t, true, 4, func(int) float64 { return 1.05e6 })
 	if len(lines) > 0 || !slices.Equal(last, ratios) {
 		t.Errorf("the last start prints %q and writes %+v", lines, last)
+	}
+}
+
+// TestLiveAnswerGoesOn counts the starts of a run that was interrupted and goes on.
+func TestLiveAnswerGoesOn(t *testing.T) {
+	var records []*record.Record
+	_, want := liveLines(t, true, 6, func(int) float64 { return 1.05e6 },
+		func(r *record.Record) { records = append(records, r) })
+	var got []record.LiveRatio
+	a := &liveAnswer{Observer: &listener{}, first: "old", planned: 6, prints: true,
+		ratio:  func(r record.LiveRatio) { got = append(got, r) },
+		starts: map[startKey]*liveStart{}}
+	for i, r := range records[1:] { // the first is no record of the run
+		if i < 12 {
+			a.note(r)
+		} else {
+			a.Trial(trial.Event{Record: r})
+		}
+	}
+	if len(want) != 2 || !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestLiveAnswerOfContainers names rows as the table does: those of containers have the launcher's
+// name, and the control is that of the baseline's row.
+func TestLiveAnswerOfContainers(t *testing.T) {
+	_, plain := liveLines(t, true, 6, func(int) float64 { return 1.05e6 })
+	lines, ratios := liveLines(t, true, 6, func(int) float64 { return 1.05e6 },
+		func(r *record.Record) { r.Target.Launcher = "docker" })
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "4 of 6 starts: new in docker uses 4.5 % "+
+		"more CPU per request than old in docker") || len(ratios) != 2 ||
+		ratios[0].Center != plain[0].Center {
+		t.Errorf("lines %q, ratios %+v, want %+v", lines, ratios, plain)
+	}
+	trials := []suite.Trial{{Target: "a", Launcher: "docker"}, {Target: "b"}, {Target: "b",
+		Variant: "otel"}}
+	for target, want := range map[string]string{"a": "a in docker", "b": "b", "c": "c"} {
+		if got := rowOf(trials, target); got != want {
+			t.Errorf("the row of %s is %q, want %q", target, got, want)
+		}
 	}
 }
 

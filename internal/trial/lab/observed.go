@@ -84,10 +84,15 @@ func (r *run) live() *liveAnswer {
 	if first == "" {
 		return nil
 	}
-	a := &liveAnswer{Observer: r.Tell, first: first, prints: prints, ratio: r.reported.ratio,
-		starts: map[startKey]*liveStart{}}
+	a := &liveAnswer{Observer: r.Tell, first: rowOf(r.plan.Trials, first), prints: prints,
+		ratio: r.reported.ratio, starts: map[startKey]*liveStart{}}
 	if r.plan.Suite.For == 0 {
 		a.planned = r.plan.Suite.Blocks
+	}
+	for _, rec := range r.experiment.Done {
+		if rec.SideBySide != nil {
+			a.note(rec)
+		}
 	}
 	return a
 }

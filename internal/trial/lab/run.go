@@ -202,6 +202,20 @@ func (r *run) head(ctx context.Context) {
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
 
+// rowOf returns the row of a target in the tables of a plan: the only one, or that of its name.
+func rowOf(trials []suite.Trial, target string) string {
+	var rows []string
+	for i, p := range outline(trials) {
+		if trials[i].Target == target {
+			rows = table.AddNew(rows, p.Row)
+		}
+	}
+	if len(rows) == 1 {
+		return rows[0]
+	}
+	return target
+}
+
 // outline lists trials of a plan by the row names of tables.
 func outline(trials []suite.Trial) (out []record.Planned) {
 	for _, t := range trials {
