@@ -162,6 +162,27 @@ func TestUsersWalkFlows(t *testing.T) {
 	}
 }
 
+// Nobody can look into a compressed body, which the error names. Checks of the head need no remark.
+func TestChecksOfCompressedBodies(t *testing.T) {
+	check := func(finder *extract.Finder, coding, want string) {
+		t.Helper()
+		r := good(t, &world{serve: func(call) reply {
+			return raw("HTTP/1.1 200 OK\r\nContent-Encoding: " + coding +
+				"\r\nContent-Length: 2\r\n\r\n\x1f\x8b")
+		}}, Spec{Model: record.Open, Schedule: even(10), Connections: 1, Drain: time.Second,
+			Scenario: Scenario{Requests: []Request{{Method: "GET", Path: "/", WantSize: -1,
+				Checks: []extract.Check{extract.Exists(finder, true)}}}}})
+		if r.Errors.Body != 10 || !strings.HasSuffix(r.Errors.Example, want) {
+			t.Errorf("%+v, want %q", r.Errors, want)
+		}
+	}
+	id := must(extract.JSON("id"))
+	check(id, "gzip", "json id exists; the body has Content-Encoding gzip, which is not decoded: "+
+		"send Accept-Encoding: identity, or configure the service")
+	check(id, "identity", "json id exists")
+	check(must(extract.Header("x-id")), "gzip", "header x-id exists")
+}
+
 // Checks inspect head and body of the response.
 func TestChecks(t *testing.T) {
 	check := func(c extract.Check, bad int64) {

@@ -208,13 +208,14 @@ func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values)
 	}
 	for k := range r.checks {
 		if !r.checks[k].Holds(head.Bytes(), body, v) {
-			return errors.New("check failed: " + r.checks[k].String())
+			return errors.New("check failed: " + r.checks[k].String() +
+				r.checks[k].Of.Coded(head.Bytes()))
 		}
 	}
 	for _, e := range r.extract {
 		matches, ok := e.from.Find(head.Bytes(), body)
 		if why := p.misfit(e.into, matches, ok); why != "" {
-			return errors.New(why)
+			return errors.New(why + e.from.Coded(head.Bytes()))
 		}
 		u.vars[e.into] = slices.Clone(matches)
 	}

@@ -357,13 +357,13 @@ func (w *worker) look(c *conn) string {
 	w.values.Key, w.values.Vars = c.key, c.vars
 	for k := range r.checks {
 		if !r.checks[k].Holds(c.resp.Head(), c.retained, &w.values) {
-			return "check failed: " + r.checks[k].String()
+			return "check failed: " + r.checks[k].String() + r.checks[k].Of.Coded(c.resp.Head())
 		}
 	}
 	for _, e := range r.extract {
 		v, ok := e.from.Find(c.resp.Head(), c.retained)
 		if why := w.plan.misfit(e.into, v, ok); why != "" {
-			return why
+			return why + e.from.Coded(c.resp.Head())
 		}
 		c.vars[e.into] = append(c.vars[e.into][:0], v...)
 	}

@@ -161,8 +161,10 @@ func TestReadRecords(t *testing.T) {
 		"1: not a record: version 0, this prony knows 2",
 		"2: not a record: version 0, this prony knows 2")
 	check("another type", `{"version":1,"block":"one"}`+"\n"+line("a"), "a",
-		"1: not a record: json: cannot unmarshal string into Go struct field Record.block "+
-			"of type int")
+		"1: not a record: block must be a whole number, not string")
+	check("a fraction of a request", `{"version":1,"loads":[{"done":1.5}]}`+"\n"+line("a"), "a",
+		"1: not a record: loads.done must be a whole number, not number 1.5")
+	check("a list", "[]\n"+line("a"), "a", "1: not a record: the value must be an object, not list")
 	// Duplicate and foreign records would narrow every interval.
 	check("twice", line("a")+line("b")+line("a"), "a b",
 		"3: a second record of trial a, after line 1")

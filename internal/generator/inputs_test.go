@@ -57,6 +57,9 @@ var jtlInputs = []input{
 	{name: "a few seconds since 1970", text: "timeStamp,elapsed,responseCode,success\n" +
 		"1700000000,10,200,true\n1700000001,12,200,true\n", good: 2, p50: 10 * time.Millisecond,
 		most: 12 * time.Millisecond, notes: []NoteKind{NoteFewSeconds}},
+	{name: "an exponent in a time", text: "timeStamp,elapsed,responseCode,success\n" +
+		"1700000000,10,200,true\n1700000001.5e3,12,200,true\n",
+		refused: `line 3, column "timeStamp": cannot read "1700000001.5e3"`},
 	{name: "microseconds since 1970", text: "timeStamp,elapsed,responseCode,success\n" +
 		"1700000000000000,10,200,true\n1700000000500000,12,200,true\n", good: 2,
 		window: 512 * time.Millisecond, p50: 10 * time.Millisecond, most: 12 * time.Millisecond},
@@ -236,6 +239,15 @@ var k6Inputs = []input{
 	{name: "points that lack two durations", text: k6Point1("http_reqs",
 		"2026-11-27T10:00:00.1Z", "1", "") + k6Point1("http_reqs", "2026-11-27T10:00:00.2Z", "1",
 		"") + `{"metric":"http_req_d`, refused: "2 requests in http_reqs, but 0 in "},
+	{name: "statistics without a maximum", text: `{"metrics":{` +
+		`"http_reqs":{"count":200,"rate":20},"http_req_failed":{"passes":20,"fails":180},` +
+		`"http_req_duration":{"med":12.5},` +
+		`"http_req_duration{expected_response:true}":{"med":12,"p(99.9)":80}}}`, good: 180,
+		errors: record.Errors{Status: 20}, window: 10 * time.Second, p50: 12 * time.Millisecond},
+	{name: "a line without a maximum", text: "  http_req_duration......: avg=13ms med=12.5ms\n" +
+		"    { expected_response:true }...: avg=12ms med=12ms\n" +
+		"  http_req_failed........: 10.00% 20 out of 200\n  http_reqs....: 200 20/s\n", good: 180,
+		errors: record.Errors{Status: 20}, window: 10 * time.Second, p50: 12 * time.Millisecond},
 	{name: "broken points", text: k6Point1("http_reqs", "2026-11-27T10:00:00.1Z", "1", "") +
 		"{\"metric\n" + k6Point1("http_reqs", "2026-11-27T10:00:00.1Z", "1", ""),
 		refused: "line 2 is not a JSON object of k6"},

@@ -71,7 +71,7 @@ func (s *k6Summary) dist(name string, n int64) record.Dist {
 	if c := s.sum(name); c > 0 {
 		d.Count = c
 	}
-	if d.MaxNs == 0 {
+	if d == (record.Dist{Count: d.Count}) { // k6 reports any statistics, also without max
 		return record.Dist{}
 	}
 	return d
@@ -222,10 +222,10 @@ func importK6Text(text string) (*tally, error) {
 	}
 	t.good = requests - t.errors.Status
 	t.service = good
-	if good.MaxNs == 0 || good.Count == 0 && t.errors.Status == 0 {
+	if good == (record.Dist{}) || good.Count == 0 && t.errors.Status == 0 {
 		t.service = all
 	}
-	if t.service.Count == 0 && t.service.MaxNs > 0 {
+	if t.service.Count == 0 && t.service != (record.Dist{}) {
 		t.service.Count = t.good
 	}
 	k6Notes(t)

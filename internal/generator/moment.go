@@ -69,10 +69,11 @@ func (m *moments) ns(cell string) (int64, error) {
 		}
 	}
 	part := 0.0
+	if strings.Trim(fraction, "0123456789") != "" { // such as an exponent
+		return 0, errMoment
+	}
 	if fraction != "" {
-		if part, err = strconv.ParseFloat("0."+fraction, 64); err != nil {
-			return 0, errMoment
-		}
+		part, _ = strconv.ParseFloat("0."+fraction, 64) // digits are always a number
 	}
 	return n*int64(m.unit) + int64(part*m.unit), nil
 }

@@ -125,6 +125,18 @@ func (f *Finder) Find(head, body []byte) ([]byte, bool) {
 	return body, true
 }
 
+// Coded returns a remark for a value that a body lacks because the service compressed the body;
+// empty: it did not, or the value is not in the body.
+func (f *Finder) Coded(head []byte) string {
+	value, _ := findHeader(head, "content-encoding", nil)
+	coding := string(value)
+	if f.kind == ofHeader || coding == "" || strings.EqualFold(coding, "identity") {
+		return ""
+	}
+	return fmt.Sprintf("; the body has Content-Encoding %s, which is not decoded: send "+
+		"Accept-Encoding: identity, or configure the service", word(coding))
+}
+
 // String names the source: "json owner.id", "header location", "regex …" or "body".
 func (f *Finder) String() string {
 	switch f.kind {

@@ -2,18 +2,20 @@ package jsontree
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"unicode/utf8"
 )
 
 // Decode is json.Unmarshal, except that a key that BadKey refuses is an error with its line.
 func Decode(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
-		return err
+		return inWords(err)
 	}
 	return keyError(data, v)
 }
@@ -21,7 +23,7 @@ func Decode(data []byte, v any) error {
 // DecodeLine is Decode for a line of NDJSON, whose number its caller knows.
 func DecodeLine(line []byte, v any) error {
 	if err := json.Unmarshal(line, v); err != nil {
-		return err
+		return inWords(err)
 	}
 	if problem, place := BadKey(line, v); place > 0 {
 		return errors.New(problem)
@@ -39,12 +41,37 @@ func Strict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return err
+		return inWords(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one JSON value")
 	}
 	return nil
+}
+
+// inWords returns an error about a value of the wrong type without names of Go types.
+func inWords(err error) error {
+	wrong, is := errors.AsType[*json.UnmarshalTypeError](err)
+	if !is {
+		return err
+	}
+	want := "an object"
+	switch kind := wrong.Type.Kind(); kind {
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Float32, reflect.Float64:
+		want = "a number"
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	default:
+		if kind >= reflect.Int && kind <= reflect.Uint64 {
+			want = "a whole number"
+		}
+	}
+	got := strings.Replace(wrong.Value, "array", "list", 1) // of number, it has the digits, too
+	return fmt.Errorf("%s must be %s, not %s", cmp.Or(wrong.Field, "the value"), want, got)
 }
 
 func keyError(data []byte, v any) error {

@@ -9,6 +9,36 @@ import (
 	"prony.example/internal/base/jsontree"
 )
 
+// A value of another type is named in the words of JSON, not of Go.
+func TestDecodeOtherTypes(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"whole":"1"}`:         "whole must be a whole number, not string",
+		`{"share":true}`:        "share must be a number, not bool",
+		`{"name":1.5}`:          "name must be a text, not number",
+		`{"on":null,"list":{}}`: "list must be a list, not object",
+		`{"on":[]}`:             "on must be true or false, not list",
+		`{"in":{"whole":300}}`:  "in.whole must be a whole number, not number 300",
+		`[]`:                    "the value must be an object, not list",
+	} {
+		var v struct {
+			Whole int8    `json:"whole"`
+			Share float64 `json:"share"`
+			Name  string  `json:"name"`
+			On    bool    `json:"on"`
+			List  []int   `json:"list"`
+			In    struct {
+				Whole uint8 `json:"whole"`
+			} `json:"in"`
+		}
+		for _, err := range []error{jsontree.Decode([]byte(text), &v),
+			jsontree.DecodeLine([]byte(text), &v), jsontree.Strict([]byte(text), &v)} {
+			if fmt.Sprint(err) != want {
+				t.Errorf("%s: %v, want %s", text, err, want)
+			}
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	check := func(text, want string) {
 		t.Helper()

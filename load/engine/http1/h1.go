@@ -53,7 +53,7 @@ type Response struct {
 
 	state     state
 	remaining int64 // of the body or the chunk
-	digits    int8  // digits of the chunk size so far
+	sized     bool  // the chunk size has a digit
 	cr        bool  // the last byte of the framing was a CR, so the next must be a LF
 	line      bool  // the current trailer line has a byte
 	over      int   // bytes of the trailers or of the chunk extension
@@ -354,7 +354,7 @@ func (r *Response) frame(f framing) (done bool) {
 }
 
 func (r *Response) beginChunk() {
-	r.state, r.remaining, r.digits, r.over = inChunkSize, 0, 0, 0
+	r.state, r.remaining, r.sized, r.over = inChunkSize, 0, false, 0
 }
 
 // readFraming consumes the bytes between chunks (RFC 9112 §7.1), one state at a time.
@@ -392,7 +392,7 @@ func (r *Response) endLine() (done bool, err error) {
 		r.beginChunk()
 		return false, nil
 	}
-	if r.digits == 0 {
+	if !r.sized {
 		return false, ErrChunk
 	}
 	r.state = inChunk
@@ -412,7 +412,7 @@ func (r *Response) within(c byte) error {
 		}
 		return nil
 	case inChunkSize, inChunkSpace:
-		if r.digits == 0 && (c == ';' || c == ' ' || c == '\t') {
+		if !r.sized && (c == ';' || c == ' ' || c == '\t') {
 			return ErrChunk
 		}
 		switch c {
@@ -424,11 +424,11 @@ func (r *Response) within(c byte) error {
 			return nil
 		}
 		d, ok := hex(c)
-		if !ok || r.digits >= 15 || r.state == inChunkSpace {
+		// Zeros may lead, in any number (RFC 9112 §7.1); the bound is that of a head.
+		if r.over++; !ok || r.remaining >= 1<<56 || r.over > MaxHead || r.state == inChunkSpace {
 			return ErrChunk
 		}
-		r.remaining = r.remaining<<4 | int64(d)
-		r.digits++
+		r.remaining, r.sized = r.remaining<<4|int64(d), true
 		return nil
 	}
 	return ErrChunk // a byte in place of the chunk's CRLF

@@ -99,6 +99,8 @@ func TestFramings(t *testing.T) {
 	chunked := ok + "Transfer-Encoding: chunked\r\n\r\n"
 	check(t, chunked+"5\r\nhello\r\n0\r\n\r\n", keep)
 	check(t, chunked+"1\r\nh\r\n004\r\nello\r\n000\r\n\r\n", keep)
+	check(t, chunked+strings.Repeat("0", 30)+"5\r\nhello\r\n"+strings.Repeat("0", 30)+"\r\n\r\n",
+		keep) // any number of zeros may lead a size (§7.1)
 	check(t, chunked+"0\r\n\r\n", empty)
 	check(t, chunked+"5;a=b\r\nhello\r\n0;c=\"d;e\"\r\n\r\n", keep)
 	// White space that §7.1.1 requires to be tolerated.
@@ -298,6 +300,7 @@ func TestHugeHeads(t *testing.T) {
 	sizes(chunked+"0\r\nX: "+strings.Repeat("y", MaxHead)+"\r\n\r\n", answer{err: ErrLarge})
 	sizes(chunked+"0\r\n"+strings.Repeat("X: y\r\n", MaxHead), answer{err: ErrLarge})
 	sizes(chunked+"1;"+strings.Repeat("y", MaxHead+1)+"\r\nx\r\n0\r\n\r\n", answer{err: ErrLarge})
+	sizes(chunked+strings.Repeat("0", MaxHead+1)+"\r\n\r\n", answer{err: ErrChunk})
 	one := "1;" + strings.Repeat("y", 1000) + "\r\nx\r\n" // the bound is per line, not for all
 	sizes(chunked+strings.Repeat(one, 40)+"0\r\n\r\n",
 		answer{status: 200, body: strings.Repeat("x", 40), done: true})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -86,14 +87,27 @@ func (c *webSocket) read(ctx context.Context) {
 	defer close(c.inbox)
 	for {
 		a := arrival{let: func() {}}
-		_, r, err := c.conn.Reader(ctx)
+		kind, r, err := c.conn.Reader(ctx)
 		if a.err = err; err == nil {
 			a.body, a.let, a.err = c.e.hold(r)
+		}
+		if a.err == nil && kind == websocket.MessageText && !a.isText() {
+			a.err = errNotText
 		}
 		if c.inbox <- a; a.err != nil {
 			return
 		}
 	}
+}
+
+var errNotText = errors.New("the server sent a text message that is not UTF-8 " +
+	"(RFC 6455, section 8.1)")
+
+func (b body) isText() bool {
+	if len(b.pieces) == 1 {
+		return utf8.Valid(b.pieces[0])
+	}
+	return utf8.Valid(bytes.Join(b.pieces, nil)) // a piece may end within a character
 }
 
 // checkIdle returns what has come since the last response: a message, which would be taken for the
@@ -151,21 +165,24 @@ func (c *webSocket) orClosed(err error) error {
 	return err
 }
 
-// inOrder returns a close frame that ends the connection in order as engine.Ended. Its status can
-// also report a failure of the server or of the message, which remains an error (RFC 6455, section
-// 7.4.1; IANA's registry of WebSocket close codes).
+// inOrder names the status of a close frame. A close that ends the connection in order becomes
+// engine.Ended; other statuses report a failure of the server or of the message, which remains an
+// error (RFC 6455, section 7.4.1; IANA's registry of WebSocket close codes).
 func inOrder(err error) error {
-	switch status := websocket.CloseStatus(err); status {
+	frame, is := errors.AsType[websocket.CloseError](err)
+	if !is {
+		return err
+	}
+	text := fmt.Sprintf("the server closed the WebSocket with status %d", frame.Code)
+	if frame.Reason != "" {
+		text += " (" + frame.Reason + ")"
+	}
+	switch frame.Code {
 	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd,
 		websocket.StatusServiceRestart:
-		var frame websocket.CloseError
-		text := fmt.Sprintf("the server closed the WebSocket with status %d", status)
-		if errors.As(err, &frame) && frame.Reason != "" {
-			text += " (" + frame.Reason + ")"
-		}
 		return engine.Ended(text)
 	}
-	return err
+	return errors.New(text)
 }
 
 func (c *webSocket) close() {

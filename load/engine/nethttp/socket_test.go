@@ -2,6 +2,7 @@ package nethttp_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -114,10 +115,33 @@ func TestIdleSocketsEnd(t *testing.T) {
 	}
 }
 
+// A text message is UTF-8 (RFC 6455, section 8.1), also if a character is in two pieces; a binary
+// one may have any bytes.
+func TestTextMessagesAreText(t *testing.T) {
+	check := func(kind websocket.MessageType, text string, want bool) {
+		t.Helper()
+		e, h, wait := openSlot(t, sockets(t, func(ctx context.Context, c *websocket.Conn) {
+			_, _, _ = c.Read(ctx)
+			_ = c.Write(ctx, kind, []byte(text)) // the peer may end first
+			_, _, _ = c.Read(ctx)
+		}))
+		e.Send(0, []byte(message))
+		wait(func() bool { return h.closed || strings.HasSuffix(string(h.got), text) })
+		if h.closed == want || h.closed && !strings.Contains(h.err.Error(), "not UTF-8") {
+			t.Errorf("%v %.10q: closed %t by %v", kind, text, h.closed, h.err)
+		}
+	}
+	check(websocket.MessageText, strings.Repeat("é", 1e5), true)
+	check(websocket.MessageText, "x"+strings.Repeat("é", 1e5), true)
+	check(websocket.MessageText, strings.Repeat("é", 1e5)+"\xff", false)
+	check(websocket.MessageText, "\xff", false)
+	check(websocket.MessageBinary, "\xff", true)
+}
+
 // A close frame that crosses a message ends the connection in order, if its status is no error. On
 // the first message of a connection, it is the server's failure.
 func TestCloseFramesCrossMessages(t *testing.T) {
-	check := func(status websocket.StatusCode, want engine.Ended) {
+	check := func(status websocket.StatusCode, want error) {
 		t.Helper()
 		e, h, wait := openSlot(t, sockets(t, func(ctx context.Context, c *websocket.Conn) {
 			if echo(ctx, c) {
@@ -129,16 +153,18 @@ func TestCloseFramesCrossMessages(t *testing.T) {
 		wait(func() bool { return strings.HasSuffix(string(h.got), "\r\n\r\nhi") })
 		e.Send(0, []byte(message))
 		wait(func() bool { return h.closed })
-		if got, _ := h.err.(engine.Ended); got != want || h.op != engine.Reading {
+		_, got := h.err.(engine.Ended)
+		if _, ended := want.(engine.Ended); got != ended || h.err.Error() != want.Error() ||
+			h.op != engine.Reading {
 			t.Errorf("%d: ended in %v by %v, want %v", status, h.op, h.err, want)
 		}
 	}
 	const ended = "the server closed the WebSocket with status "
-	check(websocket.StatusNormalClosure, ended+"1000 (reload)")
-	check(websocket.StatusGoingAway, ended+"1001 (reload)")
-	check(websocket.StatusServiceRestart, ended+"1012 (reload)")
-	check(websocket.StatusInternalError, "")
-	check(websocket.StatusPolicyViolation, "")
+	check(websocket.StatusNormalClosure, engine.Ended(ended+"1000 (reload)"))
+	check(websocket.StatusGoingAway, engine.Ended(ended+"1001 (reload)"))
+	check(websocket.StatusServiceRestart, engine.Ended(ended+"1012 (reload)"))
+	check(websocket.StatusInternalError, errors.New(ended+"1011 (reload)"))
+	check(websocket.StatusPolicyViolation, errors.New(ended+"1008 (reload)"))
 
 	// Every tenth message of 80 meets the close.
 	s := open(500)
