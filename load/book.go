@@ -97,6 +97,7 @@ type book struct {
 	levelAt   int64
 	flows     flowCounts // of flows that were due in the window
 	spinNs    int64
+	strain    strain
 	turns     int64
 	batchMax  int64
 	stillNs   int64 // longest delay of a turn of the loop, from the window's opening on
@@ -158,6 +159,7 @@ func (b *book) schedule(openAt, closeAt int64) {
 	b.openAt, b.closeAt, b.boundary = openAt, closeAt, openAt
 	b.curEnd = openAt + b.grid.end(0)
 	b.levelAt = openAt
+	b.spinNs, b.strain.handled, b.strain.starving = 0, 0, 0
 }
 
 // cross records the thread's own CPU time at both ends of the window.
@@ -302,12 +304,15 @@ func (b *book) ended(c *conn, now int64, good bool) {
 	}
 }
 
-// turn books a turn of the loop that processed n pieces of responses.
-func (b *book) turn(now, n int64) {
+// turn books a turn of the loop that processed n pieces of responses. Before it, a number of
+// requests was under way.
+func (b *book) turn(now, n, under int64) {
 	if b.inside(now) {
 		b.turns++
 		b.batchMax = max(b.batchMax, n)
+		b.strain.count(n)
 	}
+	b.strain.n, b.strain.under = n, under
 }
 
 // stood books a turn of the loop that began later than planned. The loop and its engine never wait

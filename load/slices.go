@@ -33,6 +33,8 @@ type Slice struct {
 	// window, so it must neither allocate nor block. It may be nil.
 	CPU  func() int64
 	Seed uint64 // of the arrivals of an open load
+	// Cores is the number of cores that the target may use; 0: one.
+	Cores int
 }
 
 // Sliced is the result of a slice. Times are by clock.Mono, in ns.
@@ -42,6 +44,11 @@ type Sliced struct {
 	Requests           int64 // good responses after OpenedNs until ClosedNs
 	Failed             int64 // from BeganNs to EndedNs
 	CPUNs              int64 // reading at ClosedNs minus reading at OpenedNs; -1 without Slice.CPU
+	// LoadCPUNs is the CPU time of the busiest load thread in the window, without polling.
+	LoadCPUNs int64
+	// StarvedNs bounds the part of the threads' CPU time in which the target may have had fewer
+	// requests than cores; -1: unknown, as for open loads.
+	StarvedNs int64
 }
 
 // edge is what a load thread records when a completion passes an end of the window.
@@ -216,6 +223,7 @@ func (l *Loader) slice(ctx context.Context, s Slice) (Sliced, error) {
 			w.arrivals = pace.Share(r.spec.whole(), w.id, c.threads)
 		}
 		w.slicing = slicing{edgeNs: never, followingNs: never}
+		w.book.strain.enough = int64((max(s.Cores, 1) + len(r.workers) - 1) / len(r.workers))
 	}
 	first := &r.workers[0].slicing
 	*first = slicing{edgeNs: c.openAt, followingNs: c.closeAt, cpu: s.CPU,
@@ -238,6 +246,7 @@ func (l *Loader) slice(ctx context.Context, s Slice) (Sliced, error) {
 	opened, closed := first.edges[0], first.edges[1]
 	out.OpenedNs, out.ClosedNs = opened.atNs, closed.atNs
 	out.Requests = closed.done - opened.done
+	out.LoadCPUNs, out.StarvedNs = l.effort()
 	if opened.cpuNs >= 0 && closed.cpuNs >= 0 {
 		out.CPUNs = closed.cpuNs - opened.cpuNs
 	}

@@ -192,10 +192,11 @@ func (w *worker) loop() error {
 			polledAt = now
 		}
 		before, passed = w.events, w.passed()
+		under := w.inFlight
 		if err := w.engine.Wait(deadline, w); err != nil {
 			return err
 		}
-		w.book.turn(now, w.events-before)
+		w.book.turn(now, w.events-before, int64(under))
 	}
 }
 

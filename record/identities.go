@@ -282,13 +282,14 @@ func (s *Sliced) check() error {
 		return nil
 	}
 	for _, x := range []named{{"slices", float64(s.Slices)}, {"requests", float64(s.Requests)},
-		{"failed", float64(s.Failed)}, {"timeNs", float64(s.TimeNs)}, {"ratePerS", s.RatePerS}} {
+		{"failed", float64(s.Failed)}, {"timeNs", float64(s.TimeNs)}, {"ratePerS", s.RatePerS},
+		{"loadCPUNs", float64(s.LoadCPUNs)}} {
 		if err := x.positive(); err != nil {
 			return fmt.Errorf("slices.%w", err)
 		}
 	}
 	for _, x := range []named{{"cpuNs", float64(s.CPUNs)}, {"idleCPUNs", float64(s.IdleCPUNs)},
-		{"idleTimeNs", float64(s.IdleTimeNs)}} {
+		{"idleTimeNs", float64(s.IdleTimeNs)}, {"starvedNs", float64(s.StarvedNs)}} {
 		if err := x.known(); err != nil {
 			return fmt.Errorf("slices.%w", err)
 		}

@@ -82,6 +82,8 @@ var identityRows = []struct {
 		l.Slices = &Sliced{Slices: 1, Requests: 5}
 	}},
 	{"slices.cpuNs is -2", func(_ *Record, l *Load) { l.Slices = &Sliced{CPUNs: -2} }},
+	{"slices.loadCPUNs is -1", func(_ *Record, l *Load) { l.Slices = &Sliced{LoadCPUNs: -1} }},
+	{"slices.starvedNs is -2", func(_ *Record, l *Load) { l.Slices = &Sliced{StarvedNs: -2} }},
 	{"throughputPerS: the number NaN", func(_ *Record, l *Load) {
 		l.ThroughputPerS = math.NaN()
 	}},

@@ -98,9 +98,14 @@ type Sliced struct {
 	TimeNs   int64   `json:"timeNs"`             // total length of windows
 	CPUNs    int64   `json:"cpuNs"`              // of the target in its windows; -1: unknown
 	// IdleCPUNs is the CPU time of the target in slices of others; -1: unknown.
-	IdleCPUNs    int64 `json:"idleCPUNs"`
-	IdleTimeNs   int64 `json:"idleTimeNs"` // total length of those slices
-	Reconnects   int64 `json:"reconnects,omitempty"`
+	IdleCPUNs  int64 `json:"idleCPUNs"`
+	IdleTimeNs int64 `json:"idleTimeNs"` // total length of those slices
+	Reconnects int64 `json:"reconnects,omitempty"`
+	// LoadCPUNs is the CPU time of the busiest load thread in windows, without polling; 0: unknown.
+	LoadCPUNs int64 `json:"loadCPUNs,omitempty"`
+	// StarvedNs bounds the part of LoadCPUNs in which the target may have had fewer requests than
+	// cores; -1: unknown, as for open loads.
+	StarvedNs    int64 `json:"starvedNs,omitempty"`
 	ResponseTime Dist  `json:"responseTime,omitzero"` // open: over all windows
 	// PunctualTime is a lower bound of response times without the generator's own delays.
 	PunctualTime Dist `json:"punctualTime,omitzero"`
@@ -149,6 +154,9 @@ type Slice struct {
 	Requests int64 `json:"requests"`         // good responses after OpenedNs until ClosedNs
 	Failed   int64 `json:"failed,omitempty"` // from BeganNs to EndedNs
 	CPUNs    int64 `json:"cpuNs"`            // of its target, OpenedNs to ClosedNs; -1: unknown
+
+	LoadCPUNs int64 `json:"loadCPUNs,omitempty"` // as Sliced.LoadCPUNs
+	StarvedNs int64 `json:"starvedNs,omitempty"` // as Sliced.StarvedNs
 
 	// IdleCPUNs is the CPU time of each target, by index, from BeganNs to EndedNs, including the
 	// loaded one.

@@ -30,10 +30,12 @@ import (
 	"prony.example/internal/observe/host"
 	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/service"
+	"prony.example/internal/suite"
 	"prony.example/internal/trial"
 	"prony.example/internal/trial/machine"
 	"prony.example/internal/trial/processes"
 	"prony.example/load"
+	"prony.example/record"
 )
 
 func (a *app) selftestCmd() *cobra.Command {
@@ -69,14 +71,15 @@ disturbed some.`,
 	addEngine(c, &f.engine, "engine to prove")
 	f.pacing = load.Frugal
 	cli.OneOf(c, &f.pacing, "pacing", "way to wait for the next arrival", load.Frugal, load.Precise)
+	addIdle(c, &f.idle)
 	fs.BoolVar(&f.asJSON, "json", false,
 		"print all outcomes as JSON")
 	return c
 }
 
 type selftestFlags struct {
-	engine, pacing string
-	asJSON         bool
+	engine, pacing, idle string
+	asJSON               bool
 }
 
 func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) error {
@@ -118,12 +121,17 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // only logs and times that were read
+	idle, release, err := a.pollIdle(f.idle)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if err := host.Confine(layout.Load); err != nil {
 		return nil, err
 	}
 	defer host.Confine(cores) //nolint:errcheck // these cores were allowed before
 	t := &truthStarter{
-		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout,
+		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout, idle: idle,
 	}
 	t.watchStalls()
 	defer t.stalls.Close()
@@ -140,6 +148,18 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 		change(&setup)
 	}
 	return setup.Run(ctx, cases)
+}
+
+// pollIdle lets idle cores poll until release is called, if they do so during runs. Call it before
+// this process is confined to some cores.
+func (a *app) pollIdle(wanted string) (idle string, release func(), err error) {
+	if wanted != suite.IdleHalts {
+		var p record.Provenance
+		host.Describe(&p)
+		idle = a.world.Idle(p)
+	}
+	release, err = host.PollIdle(idle)
+	return idle, release, err
 }
 
 // endOf returns the error of outcomes that are not all ok.
@@ -203,6 +223,7 @@ type truthStarter struct {
 	server   *truthServer // the latest
 	pids     []int        // its processes
 	stalls   *stallfree.Watcher
+	idle     string // as record.Provenance.Idle
 }
 
 // truthWait is the maximum time until a server listens.

@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -15,6 +18,8 @@ import (
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/selftest"
 	"prony.example/internal/generator/truth"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/suite"
 	"prony.example/internal/trial/machine"
 	"prony.example/load"
 	"prony.example/record"
@@ -29,7 +34,7 @@ func TestOutcomesArePrinted(t *testing.T) {
 				OffBy: 0.008, Limit: 0.02, OK: true, State: selftest.OK},
 			{What: "rate", Formula: "1/d", Unit: selftest.PerS, Known: 500, Measured: 495.04,
 				OffBy: -0.00992, Limit: 0.03, OK: true, State: selftest.OK, KeptShare: 0.875},
-		}},
+		}, Machine: selftest.Machine{Idle: record.IdlePolls}},
 		{Case: "wrong", Known: "1 in 10", State: selftest.Disturbed, Disturbed: "late by 1 ms",
 			TookNs: 1e9, Lines: []selftest.Line{
 				{What: "errors", Formula: "n/10", Unit: selftest.Plain, Known: 12000,
@@ -52,10 +57,62 @@ func TestOutcomesArePrinted(t *testing.T) {
 		"  under way                  N                                      0       0.25    " +
 			"   0.25    none  wrong",
 		"  disturbed: late by 1 ms", "",
-		"1 of 2 cases are ok, 0 wrong, 1 disturbed; the test took 6.00 s", "",
+		"1 of 2 cases are ok, 0 wrong, 1 disturbed; the test took 6.00 s; idle cores polled", "",
 	}, "\n")
 	if got := strings.ReplaceAll(out.String(), "  \n", "\n"); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+}
+
+// pollingWorld is a machine whose idle cores poll during runs.
+type pollingWorld struct{ machine.World }
+
+func (pollingWorld) Idle(record.Provenance) string { return record.IdlePolls }
+
+// Idle cores poll while cases run, as during runs, and are left as they are with --idle halt. The
+// kernel reports the request.
+func TestSelftestPolls(t *testing.T) {
+	testsets.Live(t)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	bound := func() (us int32) {
+		f, err := os.Open("/dev/cpu_dma_latency")
+		if err != nil {
+			t.Skip("the latency of idle cores cannot be read: ", err)
+		}
+		defer f.Close()
+		if err := binary.Read(f, binary.NativeEndian, &us); err != nil {
+			t.Fatal(err)
+		}
+		return us
+	}
+	if bound() == 0 {
+		t.Skip("another program keeps idle cores awake")
+	}
+	if release, err := host.PollIdle(record.IdlePolls); err != nil {
+		t.Skip("no right to keep idle cores awake: ", err)
+	} else {
+		release()
+	}
+	seen := errors.New("a case began")
+	a := &app{world: pollingWorld{}, stdout: io.Discard, stderr: t.Output()}
+	for idle, polls := range map[string]bool{"": true, suite.IdleHalts: false} {
+		f := &selftestFlags{engine: load.Auto, pacing: load.Frugal, idle: idle}
+		_, err := a.selftestCases(t.Context(), selftest.Cases()[:1], f, func(s *selftest.Setup) {
+			s.Start = func(context.Context, string, truth.Params, truth.Options) (selftest.Server,
+				error,
+			) {
+				if us := bound(); (us == 0) != polls {
+					t.Errorf("--idle %q: idle cores may need %d µs", idle, us)
+				}
+				return nil, seen
+			}
+		})
+		if !errors.Is(err, seen) {
+			t.Errorf("--idle %q: error %v", idle, err)
+		}
+	}
+	if bound() == 0 {
+		t.Error("idle cores still poll after the cases")
 	}
 }
 

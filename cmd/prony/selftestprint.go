@@ -8,6 +8,7 @@ import (
 
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator/selftest"
+	"prony.example/record"
 )
 
 // outcomeRow is the format of a line in the self-test's table.
@@ -30,9 +31,17 @@ func (a *app) printOutcomes(outcomes []selftest.Outcome) {
 		tookNs += o.TookNs
 	}
 	states := count(outcomes)
-	fmt.Fprintf(w, "%d of %d cases are ok, %d wrong, %d disturbed; the test took %s\n",
+	fmt.Fprintf(w, "%d of %d cases are ok, %d wrong, %d disturbed; the test took %s%s\n",
 		states[selftest.OK], len(outcomes), states[selftest.Wrong], states[selftest.Disturbed],
-		units.Duration(float64(tookNs)))
+		units.Duration(float64(tookNs)), idleText(outcomes))
+}
+
+// idleText says that idle cores polled, which is the same in all cases.
+func idleText(outcomes []selftest.Outcome) string {
+	if len(outcomes) > 0 && outcomes[0].Machine.Idle == record.IdlePolls {
+		return "; idle cores polled"
+	}
+	return ""
 }
 
 // state returns the state of a line, with the range that the machine explains.

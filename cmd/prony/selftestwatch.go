@@ -29,7 +29,7 @@ func (t *truthStarter) watch() (end func() selftest.Machine) {
 	load, service := readCores(t.layout.Load), readCores(t.layout.Service)
 	ownNs, itsNs := own.Read(), its.Read()
 	return func() selftest.Machine {
-		var m selftest.Machine
+		m := selftest.Machine{Idle: t.idle}
 		log.End()
 		addStalls(&m, log, t.layout)
 		for tid, ns := range runDelays(self) {

@@ -193,6 +193,12 @@ func (f *versusFlags) measured(c *cobra.Command) {
 		"run the first service twice in each start, to show the noise")
 }
 
+// addIdle declares the flag for the state of idle cores.
+func addIdle(c *cobra.Command, idle *string) {
+	cli.OneOf(c, idle, "idle", "state of idle cores in a virtual machine (default: poll, if "+
+		"permitted)", suite.Idling...)
+}
+
 // interleaveFlags declares the flags of the comparison's method.
 func interleaveFlags(c *cobra.Command, o *suite.Override) {
 	cli.OneOf(c, &o.Interleave, "interleave", "how services are compared (default: slices if "+
@@ -200,8 +206,7 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		suite.Interleavings...)
 	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
 		"slices (default: on)", suite.Freezing...)
-	cli.OneOf(c, &o.Idle, "idle", "state of idle cores in a virtual machine (default: poll, if "+
-		"permitted)", suite.Idling...)
+	addIdle(c, &o.Idle)
 	c.Flags().Var((*networkList)(&o.Networks), "network", "network to simulate between load and "+
 		"service: none, 'delay 5ms' or 'delay 5ms ± 1ms', the time added to each round trip; "+
 		"repeatable, and every load then runs over each")

@@ -153,7 +153,7 @@ func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
 	}
-	x.CPU = f.clock.Read
+	x.CPU, x.Cores = f.clock.Read, len(s.lab.Layout.Service)
 	if s.cores != nil {
 		x.CPU = func() int64 {
 			s.cores.Interrupt()
@@ -170,7 +170,8 @@ func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (
 	after, later := s.read()
 	out = record.Slice{Target: i, BeganNs: got.BeganNs, OpenedNs: got.OpenedNs,
 		ClosedNs: got.ClosedNs, EndedNs: got.EndedNs, Requests: got.Requests, Failed: got.Failed,
-		CPUNs: got.CPUNs, StealNs: passed(machine.StealNs, later.StealNs),
+		CPUNs: got.CPUNs, LoadCPUNs: got.LoadCPUNs, StarvedNs: got.StarvedNs,
+		StealNs:  passed(machine.StealNs, later.StealNs),
 		OthersNs: passed(machine.BusyNs, later.BusyNs)}
 	for k := range after {
 		used := passed(before[k], after[k])
@@ -246,7 +247,9 @@ func (s *start) add(x record.Slice) {
 	sum.Requests += x.Requests
 	sum.Failed += x.Failed
 	sum.TimeNs += x.ClosedNs - x.OpenedNs
+	sum.LoadCPUNs += x.LoadCPUNs
 	plus(&sum.CPUNs, x.CPUNs)
+	plus(&sum.StarvedNs, x.StarvedNs)
 	for i, used := range x.IdleCPUNs {
 		if i != x.Target {
 			plus(&sumOf(i).IdleCPUNs, used)

@@ -179,8 +179,16 @@ func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
 	x.cpuNs += int64(perS*s.Lead.Seconds()) * each
 	from := s.CPU()
 	x.cpuNs += n * each
+	starved := n * 100
+	if l.perS > 0 {
+		starved = -1
+	}
+	if cores := len(x.crew.lab.Layout.Service); s.Cores != cores {
+		x.crew.t.Errorf("a slice for a target with %d cores, want %d", s.Cores, cores)
+	}
 	return load.Sliced{BeganNs: began, OpenedNs: began + int64(s.Lead), ClosedNs: clock.Mono(),
-		EndedNs: clock.Mono(), Requests: n, CPUNs: s.CPU() - from}, nil
+		EndedNs: clock.Mono(), Requests: n, CPUNs: s.CPU() - from, LoadCPUNs: n * 1000,
+		StarvedNs: starved}, nil
 }
 
 // loader hides the result of Close, which a loader does not have.
@@ -235,7 +243,8 @@ func TestStart(t *testing.T) {
 			sum := r.Loads[0].Slices
 			perS := c.perS[r.Target.Name[:1]]
 			if sum == nil || math.Abs(sum.ThroughputPerS()/perS-1) > 0.02 ||
-				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds {
+				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds ||
+				sum.LoadCPUNs != sum.Requests*1000 || sum.StarvedNs != sum.Requests*100 {
 				t.Errorf("%s: slices %+v", r.Target.Name, sum)
 			}
 			// Both get half of the slower one's throughput.
@@ -243,7 +252,8 @@ func TestStart(t *testing.T) {
 			if open == nil || math.Abs(open.RatePerS/500-1) > 0.02 ||
 				math.Abs(float64(open.Requests)/open.RatePerS/float64(open.TimeNs)*1e9-1) > 0.02 ||
 				open.CPUPerRequestNs() != 2e7/perS || open.Slices != r.SideBySide.Open.Rounds ||
-				open.ResponseTime.P50Ns != int64(2e9/perS) || open.IdleCPUNs != 0 {
+				open.ResponseTime.P50Ns != int64(2e9/perS) || open.IdleCPUNs != 0 ||
+				open.LoadCPUNs != open.Requests*1000 || open.StarvedNs != -1 {
 				t.Errorf("%s: open slices %+v, %+v", r.Target.Name, open, r.SideBySide.Open)
 			}
 			if sum.IdleCPUNs != 0 || sum.IdleTimeNs == 0 {

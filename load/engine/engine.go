@@ -49,6 +49,9 @@ type Handler interface {
 	Closed(slot int, atNs int64, op Op, err error)
 }
 
+// WaitMost is the largest number of connections whose events an engine handles in one Wait.
+const WaitMost = 64
+
 // Streamer is an engine whose connections accept bytes at any time, for protocols with several
 // requests under way on one connection.
 type Streamer interface {

@@ -49,8 +49,7 @@ func idleTargets(r *record.Record, l *load) *record.Finding {
 	f := record.Finding{Value: used, Unit: record.UnitShare, Facts: record.Facts{
 		Name: first.Target, Subject: first.Freeze, Count: int64(len(l.IdleTargets)),
 		Others: float64(first.CPUNs) / float64(max(l.WindowNs, 1))}}
-	cores := max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1)
-	return bounded(f, leftOut(l, taken(l, used/cores, 0)))
+	return bounded(f, leftOut(l, taken(l, used/coresOf(r), 0)))
 }
 
 // idleCores returns how many cores other targets of the start used in a window, on average.

@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,30 @@ var slicedRows = []row{
 		s.IdleCPUNs, s.Slices = 50*ms, 0
 	})},
 
+	// The load thread is busy for 80 % of 1.6 s, or for more of it while the service has requests.
+	{"slice generator", peak, valid, effort(1.28*sec, 1.28*sec)},
+	{"slice generator", peak, valid, effort(1.5*sec, 0)},
+	// 46 ms of 1.6 s are 2.9 %, so that 3.0 % more was possible; 48 ms are 3.1 %.
+	{"slice generator", peak, noted, effort(1.5*sec, 46*ms)},
+	{"slice generator", peak, suspect, effort(1.5*sec, 48*ms)},
+	// The service used 75 % of its core, and 33 % more was possible; or 1.57 of 1.6 s, and 1.9 %.
+	{"slice generator", peak, suspect, effort(1.5*sec, -1)},
+	{"slice generator", peak, noted, func(r rec, l ld) {
+		effort(1.5*sec, 1.5*sec)(r, l)
+		l.Slices.CPUNs = 1.57 * sec
+	}},
+	{"slice generator", peak, suspect, func(r rec, l ld) {
+		effort(1.5*sec, -1)(r, l)
+		l.Slices.CPUNs = -1
+	}},
+	// 1,438 requests/s are above 70 % of 2,000, which the window does not reach.
+	{"slice generator", peak, suspect, func(r rec, l ld) {
+		effort(1.2*sec, 48*ms)(r, l)
+		l.Slices.Requests = 2300
+	}},
+	{"slice generator", half, valid, effort(8*sec, -1)},
+	{"slice generator", half, suspect, effort(8.1*sec, -1)},
+
 	// If sent on time, response times stay the same, or they are 10 % too high.
 	{"slice lag", half, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.PunctualTime = s.ResponseTime
@@ -102,6 +127,13 @@ var slicedRows = []row{
 	// p99.9 is 5.5 ms with an interval of 5.05 to 5.95 ms, ±8 %: 5 % are within it, 10 % are not.
 	{"slice lag", half, noted, climbing(0.95)},
 	{"slice lag", half, suspect, climbing(0.9)},
+}
+
+// effort is what the load thread counted in slices.
+func effort(cpuNs, starvedNs int64) func(rec, ld) {
+	return inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.LoadCPUNs, s.StarvedNs = cpuNs, starvedNs
+	})
 }
 
 // idlers are other targets that used processor time in a window.
@@ -176,6 +208,30 @@ func TestPhases(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("not found: %v", want)
 	}
+}
+
+// TestGeneratorByPhase checks that a generator that is the limit only in the window has no finding
+// on ratios, one that is the limit only in slices has one, and one that did not count in slices has
+// the window's finding on both.
+func TestGeneratorByPhase(t *testing.T) {
+	check := func(window float64, inSlices int64, want ...string) {
+		t.Helper()
+		r := healthy()
+		effort(inSlices, inSlices)(r, &r.Loads[1])
+		r.Loads[1].Generator.CPUShare, r.Loads[1].Service.CPUShare = window, 0.938
+		var got []string
+		for _, f := range verdict.Judge(r).Findings {
+			got = append(got, f.Rule+" "+f.Phase)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("busy for %.2f of the window, %d ns of slices: %q, want %q", window, inSlices,
+				got, want)
+		}
+	}
+	check(0.95, 1.2*sec, "generator window")
+	check(0.7, 1.5*sec, "slice generator slices")
+	check(0.95, 1.5*sec, "generator window", "slice generator slices")
+	check(0.95, 0, "generator ")
 }
 
 // TestIdleWorkBounds checks that idle work moves numbers by its share of the core and of the

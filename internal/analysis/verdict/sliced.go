@@ -22,6 +22,14 @@ var sliceRules = []Rule{
 			"use in slices of other targets, relative to its own slices",
 		ifMoved + ", also if the effect is unknown",
 		"docs/slices.md", idleWork},
+	{"slice generator",
+		"each load thread is busy for less than 80 % of slices, not counting polling, and " +
+			"throughput in closed slices is below 70 % of the generator's against a no-op server",
+		"closed slices: the CPU time of load threads in which the service may have had fewer " +
+			"requests than cores, or the processor time that the service left unused if that is " +
+			"less; open slices: none",
+		ifMoved,
+		"docs/slices.md", sliceGenerator},
 	{"slice lag",
 		"requests of open slices are sent on time",
 		"the excess of percentiles over those of requests that were sent on time",
@@ -74,7 +82,7 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	if b := r.SideBySide; b != nil {
 		f.Facts.Subject = b.Freeze
 	}
-	idleShare := min(part/max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1), 0.9)
+	idleShare := min(part/coresOf(r), 0.9)
 	unbooked := 0.0
 	if s.CPUNs > 0 {
 		unbooked = float64(s.IdleCPUNs) * countedShare(r, s) / float64(s.CPUNs)
@@ -82,6 +90,48 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	times := ranksOf(&s.ResponseTime)
 	return ofSlices(bounded(f, sliceMoves(s, idleShare/(1-idleShare), unbooked,
 		func(q float64) float64 { return times.below(q, 2*idleShare) })))
+}
+
+// sliceGenerator bounds what a faster generator would have measured in slices, by what load threads
+// counted there. The rules generator and ceiling are about the window then, because a machine whose
+// speed changes can be slower in a window, or when the generator's limit was measured. Without
+// these counts, they are about both.
+func sliceGenerator(r *record.Record, l *load) *record.Finding {
+	s := l.Slices
+	if !generatorCounted(s) {
+		return nil
+	}
+	f := share(float64(s.LoadCPUNs)/float64(s.TimeNs), generatorMax)
+	if f.Value <= f.Limit && s.RatePerS <= 0 && l.CeilingPerS > 0 {
+		f = in("ceiling", share(s.ThroughputPerS()/l.CeilingPerS, ceilingMax))
+	}
+	switch {
+	case f.Value <= f.Limit:
+		return nil
+	case s.RatePerS > 0:
+		return ofSlices(suspect(f))
+	}
+	amount := math.Inf(1)
+	if used := float64(s.CPUNs) / float64(s.TimeNs) / coresOf(r); used > 0 {
+		amount = max(1/used-1, 0)
+	}
+	if part := float64(s.StarvedNs) / float64(s.TimeNs); part >= 0 && part < 1 {
+		amount = min(amount, part/(1-part))
+	}
+	if math.IsInf(amount, 1) {
+		return ofSlices(suspect(f))
+	}
+	return ofSlices(bounded(f, sliceMoves(s, amount, 0, nil)))
+}
+
+// generatorCounted reports whether load threads counted in slices how busy they were.
+func generatorCounted(s *record.Sliced) bool {
+	return s != nil && s.LoadCPUNs > 0 && s.TimeNs > 0
+}
+
+// coresOf returns how many cores the service may use.
+func coresOf(r *record.Record) float64 {
+	return max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1)
 }
 
 // sliceLag bounds the effect of the generator's lateness on response times of slices. The finding

@@ -67,14 +67,14 @@ func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 	}
 }
 
-// bothPhases names the rules on a load whose findings apply to its slices and its window: the
-// service cheats, or the generator is the limit, in both.
-var bothPhases = []string{"backend calls", "generator", "ceiling"}
-
 // phaseOf returns the phase of a load that a finding is about: the window, unless its rule sets
-// slices.
+// slices. It is both if the service cheats, or if the generator is the limit and nothing shows that
+// it is not in slices.
 func phaseOf(l *load, f *record.Finding) string {
-	if l.Slices == nil || f.Phase != "" || slices.Contains(bothPhases, f.Rule) {
+	limit := f.Rule == "generator" || f.Rule == "ceiling"
+	switch {
+	case l.Slices == nil, f.Phase != "", f.Rule == "backend calls",
+		limit && !generatorCounted(l.Slices):
 		return f.Phase
 	}
 	return record.PhaseWindow
@@ -139,12 +139,13 @@ func with(facts record.Facts, f record.Finding) record.Finding {
 // follows lists for a rule which other rules' findings may be its cause, the likeliest first. A
 // finding without another as its cause has the hint that helps.
 var follows = map[string][]string{
-	"run delay": {"cores", "neighbors", "steal"},
-	"generator": {"cores"},
-	"ceiling":   {"generator", "run delay"},
-	"timer":     {"quiet"},
-	"neighbors": {"quiet"},
-	"lag":       {"cores", "generator", "run delay", "neighbors", "steal", "timer"},
+	"run delay":       {"cores", "neighbors", "steal"},
+	"generator":       {"cores"},
+	"ceiling":         {"generator", "run delay"},
+	"slice generator": {"cores"},
+	"timer":           {"quiet"},
+	"neighbors":       {"quiet"},
+	"lag":             {"cores", "generator", "run delay", "neighbors", "steal", "timer"},
 	"waited": {"capacity", "throttled", "lag", "steal", "neighbors", "idle targets",
 		"memory"},
 	"rate":      {"lag", "waited"},

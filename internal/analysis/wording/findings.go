@@ -111,8 +111,8 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"bursts": bursts, "batch": batch, "retried": retried, "early": early,
 	"samples": samples, "settled": settled, record.Identities: identities,
 	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
-	"slice lag": sliceLag,
-	"starts":    starts, "control": control, "levels": levels,
+	"slice lag": sliceLag, "slice generator": sliceGenerator,
+	"starts": starts, "control": control, "levels": levels,
 	"balance": balance, "rare events": rareEvents,
 }
 

@@ -58,6 +58,15 @@ func idleTargets(f record.Finding) record.Words {
 		percent(f.Value))
 }
 
+func sliceGenerator(f record.Finding) record.Words {
+	text := "the busiest load thread used %s of a core in slices"
+	if f.Case == "ceiling" {
+		text = "throughput in slices is %s of the generator's own against a no-op server"
+	}
+	return amount(words("the load generator may limit the result: give the load more cores",
+		percent(f.Limit), text, share(f)), share(f))
+}
+
 func sliceLag(f record.Finding) record.Words {
 	return words("late requests raise response times; the machine stalled, or other work ran on "+
 		"the generator's core", "in time", "requests in open slices were sent late, which adds "+

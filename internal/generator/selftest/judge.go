@@ -23,6 +23,8 @@ type Machine struct {
 	// Ahead means that the load and the server have priority over ordinary processes on their
 	// cores.
 	Ahead bool `json:"ahead"`
+	// Idle is what idle cores did, as record.Provenance.Idle; empty: they halted.
+	Idle string `json:"idle,omitempty"`
 	// StallsWay is how stalls were recorded, and StallsMissing why they were not.
 	StallsWay     string `json:"stallsWay,omitempty"`
 	StallsMissing string `json:"stallsMissing,omitempty"`

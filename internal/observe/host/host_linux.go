@@ -27,7 +27,8 @@ func Idle(p record.Provenance) string {
 	if !p.Hypervisor || p.Cores < 2 || driver == "" || driver == "none" {
 		return ""
 	}
-	release, err := PollIdle() // a container's devices can be refused although root may write
+	// A container's devices can be refused although root may write.
+	release, err := PollIdle(record.IdlePolls)
 	if err != nil {
 		return ""
 	}
@@ -36,9 +37,13 @@ func Idle(p record.Provenance) string {
 }
 
 // PollIdle lets the idle cores of this machine poll for work until release is called or this
-// program ends. In a virtual machine, a core that halts is left to the hypervisor, and the program
-// that wakes it up pays for the hypervisor's work; docs/decisions/0062-idle-cores.md has how much.
-func PollIdle() (release func(), err error) {
+// program ends, if idle is record.IdlePolls; otherwise it does nothing. In a virtual machine, a
+// core that halts is left to the hypervisor, and the program that wakes it up pays for the
+// hypervisor's work; docs/decisions/0062-idle-cores.md has how much.
+func PollIdle(idle string) (release func(), err error) {
+	if idle != record.IdlePolls {
+		return func() {}, nil
+	}
 	f, err := os.OpenFile(latencyFile, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("keep idle cores awake: %w", err)

@@ -13,7 +13,7 @@ import (
 func Idle(record.Provenance) string { return "" }
 
 // PollIdle returns an error, as Idle says.
-func PollIdle() (release func(), err error) {
+func PollIdle(string) (release func(), err error) {
 	return nil, errors.New("idle cores can be kept awake only on Linux")
 }
 

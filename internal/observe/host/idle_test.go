@@ -27,7 +27,7 @@ func TestPollIdle(t *testing.T) {
 	if bound() == 0 {
 		t.Skip("another program keeps idle cores awake")
 	}
-	release, err := host.PollIdle()
+	release, err := host.PollIdle(record.IdlePolls)
 	if err != nil {
 		t.Skip("no right to keep idle cores awake: ", err)
 	}

@@ -292,13 +292,11 @@ func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, core
 	}
 	// Give this process its cores back for the report.
 	defer host.Confine(cores) //nolint:errcheck // these cores were allowed before
-	if e.Prov.Idle == record.IdlePolls {
-		release, err := host.PollIdle()
-		if err != nil {
-			return err
-		}
-		defer release()
+	release, err := host.PollIdle(e.Prov.Idle)
+	if err != nil {
+		return err
 	}
+	defer release()
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	readSize  = 256 << 10 // one read of a large body; shared by all connections of the thread
-	readsMax  = 16        // of one connection in a row, so that others get their turn
-	maxEvents = 64        // per wait, so that the time between reading the clock stays short
+	readSize  = 256 << 10       // one read of a large body; shared by all connections of the thread
+	readsMax  = 16              // of one connection in a row, so that others get their turn
+	maxEvents = engine.WaitMost // so that the time between reading the clock stays short
 	timerSlot = -1
 
 	// ends are the events after which a read reports the end of the connection.
