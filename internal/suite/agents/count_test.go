@@ -25,6 +25,8 @@ var counting = []struct {
 }{
 	{"go-nethttp/otel", "hello.request.count", true},
 	{"go-fiber/otel", "hello.request.count", false},
+	{"rust-axum/otel", "hello.request.count", false},
+	{"java-undertow/virtual", "spring.request.count", false},
 	{"java-spring/virtual", "spring.request.count", true},
 	{"java-springflux/reactive", "spring.request.count", false},
 	{"java-quarkus/platform", "quarkus.request.count", false},

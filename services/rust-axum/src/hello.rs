@@ -14,6 +14,7 @@ use serde::de::{Deserialize, Deserializer, Error};
 use crate::routes::{get, is_digits};
 use crate::telemetry;
 
+const PATH: &str = "/hello/reactive";
 const ENTRIES: u32 = 50_000;
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
@@ -32,7 +33,7 @@ struct Parameters {
 
 pub fn routes() -> Router {
     Router::new()
-        .route("/hello/reactive", get(hello))
+        .route(PATH, get(hello))
         .with_state(cache())
 }
 
@@ -40,6 +41,7 @@ async fn hello(
     State(cache): State<Cache>,
     query: Result<Query<Parameters>, QueryRejection>,
 ) -> Result<String, StatusCode> {
+    telemetry::count(PATH);
     let Query(Parameters { key, sleep, log }) = query.map_err(|rejection| rejection.status())?;
     if log {
         let thread = std::thread::current();

@@ -1,13 +1,14 @@
 //! Spans, metrics and logs of the build with the feature `otel`, as the variables `OTEL_*` say.
 
 use std::env;
-use std::sync::mpsc;
+use std::sync::{LazyLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use axum::Router;
-use opentelemetry::global;
+use opentelemetry::metrics::Counter;
 use opentelemetry::propagation::TextMapCompositePropagator;
+use opentelemetry::{KeyValue, global};
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_instrumentation_tower::http::server::Layer as HttpLayer;
 use opentelemetry_otlp::{LogExporter, MetricExporter, SpanExporter};
@@ -111,6 +112,20 @@ impl Telemetry {
 /// Goes around routes that are complete, so that it sees the pattern that matched.
 pub fn instrument(routes: Router) -> Router {
     routes.layer(HttpLayer::new())
+}
+
+/// Made for the first request, when the provider is set.
+static HELLOS: LazyLock<Counter<u64>> = LazyLock::new(|| {
+    global::meter(SERVICE_NAME)
+        .u64_counter("hello.request.count")
+        .with_description("Requests of the endpoint hello.")
+        .with_unit("{request}")
+        .build()
+});
+
+/// Counts a request to an endpoint, like the other services with a counter of their own.
+pub fn count(endpoint: &'static str) {
+    HELLOS.add(1, &[KeyValue::new("endpoint", endpoint)]);
 }
 
 /// Adds a line to the log that is sent, with the trace of the request that the task is serving.

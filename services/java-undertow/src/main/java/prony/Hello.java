@@ -23,6 +23,7 @@ class Hello {
     private static final Pattern SLEEP = Pattern.compile("[0-9]{1,2}(\\.[0-9]{1,3})?");
 
     private final String mode;
+    private final Requests requests;
     private final Cache<String, String> cache = filledCache();
 
     Hello(@Value("${prony.mode}") String mode) {
@@ -30,6 +31,7 @@ class Hello {
             throw new IllegalArgumentException("MODE is platform or virtual: " + mode);
         }
         this.mode = mode;
+        this.requests = new Requests("/hello/" + mode);
     }
 
     // The defaults are not in the annotations: Spring would put them for an empty value as well.
@@ -39,6 +41,7 @@ class Hello {
             @RequestParam(required = false) String sleep,
             @RequestParam(required = false) String log)
             throws InterruptedException {
+        requests.count();
         OptionalInt millis = sleepMillis(Objects.requireNonNullElse(sleep, "0"));
         String logged = Objects.requireNonNullElse(log, "false");
         if (millis.isEmpty() || !(logged.equals("true") || logged.equals("false"))) {
