@@ -255,6 +255,42 @@ func TestBadSpecs(t *testing.T) {
 	check("between reports, -1ns, is negative", func(s *Spec) { s.Every = -1 })
 	check("detail 3 is none of", func(s *Spec) { s.Detail = Pieces + 1 })
 	check("it has no requests", func(s *Spec) { s.Scenario.Requests = nil })
+	check("at most 1 connections, and it begins with 2", func(s *Spec) {
+		s.Connections, s.Most = 2, 1
+	})
+	check(`pacing "slow"`, func(s *Spec) { s.Pacing = "slow" })
+	check("churn and requests cannot be negative", func(s *Spec) { s.Churn = -1 })
+	check("churn and requests cannot be negative", func(s *Spec) { s.Requests = -1 })
+	check("virtual users are a closed model", func(s *Spec) { s.Users = &Users{} })
+	thinking := func(number float64, think Think) func(*Spec) {
+		return func(s *Spec) {
+			s.Model, s.Users = record.Closed, users(pace.Flat(number), think)
+		}
+	}
+	check("up to 2 users over 1 connections", thinking(2, Think{}))
+	check("think time from -1ns", thinking(1, Think{Kind: "constant", Lo: -1}))
+	check("think time from 2ns to 1ns", thinking(1, Think{Kind: "uniform", Lo: 2, Hi: 1}))
+	check(`think time "often"`, thinking(1, Think{Kind: "often"}))
+}
+
+// TestSpecsAtTheirBounds checks that the least and greatest valid values are accepted.
+func TestSpecsAtTheirBounds(t *testing.T) {
+	check := func(change func(*Spec)) {
+		t.Helper()
+		s := Spec{Address: netip.MustParseAddrPort("127.0.0.1:1"), Scenario: hello,
+			Model: record.Closed, Connections: 1, Window: 1, Timeout: 1}
+		change(&s)
+		if err := s.check(); err != nil {
+			t.Error(err)
+		}
+	}
+	check(func(*Spec) {})
+	check(func(s *Spec) { s.Detail = Pieces })
+	check(func(s *Spec) {
+		s.Model, s.Schedule, s.Most = record.Open, at(pace.Poisson, 10), 1
+	})
+	check(func(s *Spec) { s.Users = users(pace.Flat(1), Think{Kind: "uniform"}) })
+	check(func(s *Spec) { s.Users = users(pace.Flat(1), Think{Kind: "exponential"}) })
 }
 
 func TestPriorityHasWords(t *testing.T) {

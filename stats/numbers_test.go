@@ -140,6 +140,13 @@ func (b *notes) ofSeries(r *rand.Rand) {
 		b.note("Steady", SteadyState(xs, SteadyRule{Tail: 12, Same: 0.03}))
 		b.note("Changes", Changes(xs, 0.05))
 	}
+	for bend := 0.01; bend < 0.06; bend += 0.004 { // the latter half is steeper than the whole
+		xs := make([]float64, 100)
+		for i := range xs {
+			xs[i] = 1000 * (1 + bend*float64(i*i)/1e4)
+		}
+		b.note("Bend", bend, SteadyState(xs, SteadyRule{Tail: 12, Same: 0.03}).Kind)
+	}
 }
 
 // ofStalls notes values without the stalls of a machine.

@@ -152,6 +152,8 @@ var jtlInputs = []input{
 		"1700000000000,30,Buy,200,\"Number of samples in transaction : 2, number of failing "+
 			"samples : 0\",t,true,5"),
 		refused: "2 of its samples have no line of their own"},
+	{name: "a repeated first head", text: "timeStamp,elapsed,responseCode,success,timeStamp\n" +
+		"1700000000000,3,200,true,5\n", refused: `the column head "timeStamp" occurs twice`},
 	{name: "XML", text: "<?xml version=\"1.0\"?>\n<testResults/>", refused: "the file is XML"},
 }
 
