@@ -7,8 +7,8 @@ import org.springframework.web.bind.annotation.RestController;
 
 /**
  * All vets, by 1 + 6 statements: one for the vets, then one for the specialties of each. That is
- * the pet clinic's own habit, and what makes this request the widest trace of the system, so that
- * it is kept on purpose: neither a join nor a cache shortens it.
+ * the pet clinic's own habit, and what makes this request the one with most queries, so that it is
+ * kept on purpose: neither a join nor a cache shortens it.
  */
 @RestController
 class VetResource {
