@@ -162,7 +162,9 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	a.noted(o)
 	o.spec.Part.Of = f.generators
 	_, _ = load.RaiseFiles() // as for load
-	if f.slo != "" {
+	if f.slo != "" && !hasNull {
+		a.say("the generator limit is unknown: its measurement works only on Linux")
+	} else if f.slo != "" {
 		perS, err := a.ceiling(ctx, o)
 		if err != nil {
 			return err

@@ -262,7 +262,14 @@ func (f *loadFlags) check() error {
 			return fmt.Errorf("--%s must be %s", row.flag, row.want)
 		}
 	}
-	if err := f.effects(); err != nil {
+	if err := refuse(f.given,
+		noEffect{f.scenario != "", "method header body type keys zipf status want", "is for one " +
+			"request, but --scenario describes all requests; write it into the file"},
+		noEffect{f.rate+f.trace == "", "max-connections pacing", "is for the open model; add " +
+			"--rate or --trace"},
+		noEffect{f.rate == "", "arrivals", "is for --rate; add --rate"},
+		noEffect{f.streams > 1, "max-connections churn", "needs one request at a time on each " +
+			"connection; leave out --streams"}); err != nil {
 		return err
 	}
 	count := map[string]int{}
@@ -279,30 +286,6 @@ func (f *loadFlags) check() error {
 	for _, name := range []string{"Host", "Content-Type"} {
 		if n := count[strings.ToLower(name)]; n > 1 {
 			return fmt.Errorf("--header and --type: a request has one %s field, not %d", name, n)
-		}
-	}
-	return nil
-}
-
-// effects refuses flags that others leave without effect.
-func (f *loadFlags) effects() error {
-	open := f.rate+f.trace != ""
-	for _, row := range []struct {
-		ineffective bool
-		flags       string
-		hint        string
-	}{
-		{f.scenario != "", "method header body type keys zipf status want", "is for one request, " +
-			"but --scenario describes all requests; write it into the file"},
-		{!open, "max-connections pacing", "is for the open model; add --rate or --trace"},
-		{f.rate == "", "arrivals", "is for --rate; add --rate"},
-		{f.streams > 1, "max-connections churn", "needs one request at a time on each " +
-			"connection; leave out --streams"},
-	} {
-		for name := range strings.FieldsSeq(row.flags) {
-			if row.ineffective && f.given(name) {
-				return fmt.Errorf("--%s %s", name, row.hint)
-			}
 		}
 	}
 	return nil

@@ -42,6 +42,9 @@ func (a *app) parquet(context.Context, io.Writer, io.Reader) error {
 		"CSV instead (--format csv)")
 }
 
+// hasNull is false: the null server is for Linux.
+const hasNull = false
+
 // ceiling fails, because the null server uses epoll.
 func (a *app) ceiling(context.Context, *offer) (float64, error) {
 	return 0, errors.New("--ceiling works only on Linux, because the null server does; omit " +

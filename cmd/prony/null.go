@@ -66,6 +66,9 @@ func serveNull(ctx context.Context, protocol string, l net.Listener) error {
 
 var nullMessage = truth.Answer("200 OK", "", "")
 
+// hasNull reports whether this system has the null server.
+const hasNull = true
+
 // ceiling measures the generator limit with these connections, in requests/s: the rate against a
 // server that does nothing, on a core of its own if possible. It applies only to servers on this
 // machine.

@@ -136,7 +136,9 @@ func TestPortable(t *testing.T) {
 	}
 	prony(cli.Invalid, "audit", "results.md")
 	has(t, "cores", prony(2, "load", url, "--cores", "0"), "--cores", "on Linux alone")
-	has(t, "ceiling", prony(1, "load", url, "--ceiling"), "on Linux alone")
+	has(t, "ceiling", prony(1, "load", url, "--ceiling"), "works only on Linux")
+	has(t, "capacity", prony(busy, "capacity", url, "--slo", "p99<1s", "--budget", "5s",
+		"--window", "1s"), "the generator limit is unknown")
 	for _, verb := range []string{"run", "versus", "doctor"} {
 		has(t, verb, prony(1, verb, "--any", "thing"), verb+" works only on Linux")
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"prony.example/internal/base/cache"
 	"prony.example/internal/service"
 )
 
@@ -133,6 +134,14 @@ func (s *Source) changed(ctx context.Context, revision, id string) (notes []stri
 
 // cloned makes the clone of a revision, unless an earlier run has made it.
 func cloned(ctx context.Context, from *service.Checkout) (missing []string, err error) {
+	if err := os.MkdirAll(filepath.Dir(from.At), 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := cache.Lock(ctx, from.At+".lock", "the clone", func() {})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	keyPath, err := service.Git(ctx, from.At, "--git-dir=.git", "rev-parse", "HEAD")
 	// Pointers get their content only in a new clone.
 	if err == nil && keyPath == from.Commit &&

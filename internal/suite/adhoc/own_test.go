@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"prony.example/internal/service"
@@ -414,6 +415,23 @@ func TestClone(t *testing.T) {
 	if left := run("worktree", "list"); strings.Count(left, "\n") > 0 {
 		t.Errorf("the repository was left with %q", left)
 	}
+}
+
+// Programs that clone one revision at the same time wait for each other.
+func TestClonesAtOnce(t *testing.T) {
+	repo, _ := repository(t)
+	kept := filepath.Join(t.TempDir(), "not", "yet")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			s := Source{Dir: filepath.Join(repo, "in"), Way: Revision{Git: "main"}}
+			_, err := s.Clone(t.Context(), kept)
+			if _, e := os.Stat(filepath.Join(s.Dir, "f")); err != nil || e != nil {
+				t.Error(err, e)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // With objectives the suite ends with a search for the capacity; without, there is none.
