@@ -121,14 +121,25 @@ func (r *Record) check() error {
 
 // checkConditions returns the first impossible number of a measured trial beside its loads.
 func (r *Record) checkConditions() error {
-	for _, x := range []named{{"start.listenNs", float64(r.Start.ListenNs)},
+	ascending := []named{{"start.listenNs", float64(r.Start.ListenNs)},
 		{"start.readyNs", float64(r.Start.ReadyNs)},
-		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)},
-		{"start.rssBytes", float64(r.Start.RSSBytes)},
-		{"artifact.sizeBytes", float64(r.Artifact.SizeBytes)}} {
+		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)}}
+	for _, x := range append(ascending, named{"start.rssBytes", float64(r.Start.RSSBytes)},
+		named{"artifact.sizeBytes", float64(r.Artifact.SizeBytes)}) {
 		if err := x.known(); err != nil {
 			return err
 		}
+	}
+	last := named{}
+	for _, x := range ascending {
+		if x.number <= 0 { // unknown
+			continue
+		}
+		if x.number < last.number {
+			return fmt.Errorf("%s ≤ %s: %g, but the latter is %g", last.name, x.name, last.number,
+				x.number)
+		}
+		last = x
 	}
 	for _, x := range []named{{"limits.cpus", r.Limits.CPUs},
 		{"limits.memoryBytes", float64(r.Limits.MemoryBytes)},

@@ -78,6 +78,13 @@ var identityRows = []struct {
 	{"windowNs: 1455000 requests, but the latter is 1455", func(_ *Record, l *Load) {
 		l.Service = Usage{WindowNs: 3e9, CPUNs: 1455e6, CPUPerRequestNs: 1e3}
 	}},
+	{"start.listenNs ≤ start.readyNs: 3e+06, but the latter is 2e+06", func(r *Record, _ *Load) {
+		r.Start = Start{ListenNs: 3e6, ReadyNs: 2e6, FirstResponseNs: 4e6}
+	}},
+	{"start.readyNs ≤ start.firstResponseNs: 3e+06, but", func(r *Record, _ *Load) {
+		r.Start = Start{ListenNs: 1e6, ReadyNs: 3e6, FirstResponseNs: 2e6}
+	}},
+	{"<nil>", func(r *Record, _ *Load) { r.Start = Start{ReadyNs: 3e6, FirstResponseNs: 3e6} }},
 	{"slices.requests is 5, but slices.timeNs is 0", func(_ *Record, l *Load) {
 		l.Slices = &Sliced{Slices: 1, Requests: 5}
 	}},

@@ -175,7 +175,7 @@ const (
 type Start struct {
 	ListenNs        int64 `json:"listenNs"`        // until its port accepted a connection
 	ReadyNs         int64 `json:"readyNs"`         // until its readiness path returned 200
-	FirstResponseNs int64 `json:"firstResponseNs"` // duration of the contract's first request
+	FirstResponseNs int64 `json:"firstResponseNs"` // until the first response was complete
 	// RSSBytes is the resident memory after the first response, before any load; -1: unknown.
 	RSSBytes int64 `json:"rssBytes,omitempty"`
 }
@@ -440,7 +440,7 @@ type Autocorrelation struct {
 }
 
 // noisyShare is the share of independent responses below which Worth applies it. A larger one may
-// be due to chance, so Worth then counts all responses (docs/method.md, "Independent responses").
+// be due to chance, so Worth then counts all responses.
 const noisyShare = 0.5
 
 // Worth returns the share of independent responses that has the same uncertainty as all; 1 if the

@@ -196,7 +196,7 @@ func TestGaps(t *testing.T) {
 			t.Errorf("%s, bias by the first gap %.4f", lines[len(lines)-1], bias[firstGap])
 		}
 	}
-	documentedIn(t, filepath.Join("decisions", "0063-core-speed.md"), "gaps", lines)
+	documentedIn(t, filepath.Join("decisions", "0064-core-speed.md"), "gaps", lines)
 }
 
 // playGapComparisons simulates comparisons of equal targets, one of which raises the cost of work

@@ -56,7 +56,7 @@ type OpenLoad struct {
 	Disturbed []Arrival
 	Stalls    []Stall // of all cores in use, the load's included, in any order
 	TimeNs    int64   // how long the load was offered: the sum of the slices
-	// Utilization is the share of its cores that the service used, 0 to 1.
+	// Utilization is the share of its cores that the service used, 0 to 1; negative: unknown.
 	Utilization float64
 	// ShortestNs is the length from which on stalls are always recorded; 0: not known.
 	ShortestNs int64

@@ -36,8 +36,9 @@ type Margins struct {
 	// begins.
 	BeforeNs int64
 	// AfterNs is a fixed time after the stall. If it is 0, a high quantile of the time until the
-	// stall's backlog is gone is used, for a queue with this Utilization (0 to 1) and this mean
-	// wait WaitNs, both without stalls. The mean response time is an upper bound of the wait.
+	// stall's backlog is gone is used, for a queue with this Utilization (0 to 1; negative:
+	// unknown, so that the time is the longest) and this mean wait WaitNs, both without stalls. The
+	// mean response time is an upper bound of the wait.
 	AfterNs     int64
 	Utilization float64
 	WaitNs      float64
@@ -79,7 +80,12 @@ func (m Margins) After(lengthNs int64) int64 {
 }
 
 // idle returns the share of time in which a backlog becomes smaller.
-func (m Margins) idle() float64 { return 1 - min(max(m.Utilization, 0), maxUtilization) }
+func (m Margins) idle() float64 {
+	if m.Utilization < 0 {
+		return 1 - maxUtilization
+	}
+	return 1 - min(m.Utilization, maxUtilization)
+}
 
 func (m Margins) scaled(ns float64) int64 {
 	if m.Factor > 0 {

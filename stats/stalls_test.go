@@ -21,8 +21,9 @@ func TestAfter(t *testing.T) {
 	check(Margins{}, 3*msNs, 0)
 	check(Margins{Utilization: 1.0 / 3}, 3*msNs, 3*msNs/2)
 	check(Margins{Utilization: 1.0 / 3, Factor: 2}, 3*msNs, 3*msNs)
-	check(Margins{Utilization: 2}, 1*msNs, 19*msNs) // as 0.95
-	check(Margins{Utilization: -1}, 1*msNs, 0)
+	check(Margins{Utilization: 2}, 1*msNs, 19*msNs)  // as 0.95
+	check(Margins{Utilization: -1}, 1*msNs, 19*msNs) // unknown: as long as it can be
+	check(Margins{}, 1*msNs, 0)
 	check(Margins{AfterNs: 7}, 3*msNs, 7)
 	check(Margins{AfterNs: 7, Factor: 0.5}, 3*msNs, 4)
 	check(Margins{Utilization: 0.3, WaitNs: 1e6}, 0, 0)

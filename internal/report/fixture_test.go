@@ -144,7 +144,7 @@ func fail(r *record.Record, step, cause, log string) {
 func measure(r *record.Record, s subject, pace float64, rng *rand.Rand) {
 	r.Start = record.Start{
 		ListenNs: int64(0.8 * s.readyMs * 1e6 / pace), ReadyNs: int64(s.readyMs * 1e6 / pace),
-		FirstResponseNs: int64(2.5 * s.readyMs * 1e5),
+		FirstResponseNs: int64(1.01 * s.readyMs * 1e6 / pace),
 	}
 	r.Warmup = record.Warmup{
 		DurationNs: 8e9, Requests: int64(7 * s.peakPerS), Steady: true, SteadyAtNs: 6e9,

@@ -84,7 +84,7 @@ func (f *life) calmWindow(ctx context.Context, l suite.Load, spec load.Spec) (*o
 	watcher := f.stallWatcher(&spec)
 	defer watcher.Close()
 	most := mostAgain
-	if spec.Model != record.Open || l.Length() > longestAgain || f.lab.Meter != nil ||
+	if spec.Model != record.Open || time.Duration(l.Measure) > longestAgain || f.lab.Meter != nil ||
 		len(f.trial.Watched.Profile) > 0 { // telemetry and profiles would have both windows
 		most = 0
 	}

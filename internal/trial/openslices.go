@@ -101,18 +101,27 @@ func (s *start) disturbed(round int) bool {
 // keepOpen computes the results of the open slices.
 func (s *start) keepOpen() {
 	s.Open.Stalls = s.stalls.Summary()
-	cores := float64(max(len(s.lab.Layout.Service), 1))
 	for i, f := range s.sides {
 		sum := &f.openSum
 		sum.Reconnects = f.open.Reconnects()
 		sum.ResponseTime, sum.PunctualTime = f.open.ResponseTimes()
-		utilization := float64(max(sum.CPUNs, 0)) / float64(max(sum.TimeNs, 1)) / cores
 		if sample := f.open.Sample(); len(sample.Due) < s.sampled() {
 			calm := s.spans(func(x record.Slice) bool { return x.Target == i && !x.Disturbed })
-			sum.StallFree = s.stalls.Percentiles(sample, 0, calm, utilization)
+			sum.StallFree = s.stalls.Percentiles(sample, 0, calm,
+				f.utilization(len(s.lab.Layout.Service)))
 			sum.Unseen = s.stalls.Unseen(calm)
 		}
 	}
+}
+
+// utilization returns the share of its cores that a target used in the windows of open slices; -1:
+// it is unknown, also if processes began and ended within slices.
+func (f *side) utilization(cores int) float64 {
+	f.clock.Refresh()
+	if f.openSum.CPUNs < 0 || !f.clock.Grouped() && !f.clock.Complete() {
+		return -1
+	}
+	return float64(f.openSum.CPUNs) / float64(max(f.openSum.TimeNs, 1)) / float64(max(cores, 1))
 }
 
 // spans returns the times of some open slices.

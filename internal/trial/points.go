@@ -315,15 +315,11 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 	s.one("prony_trial_duration_seconds", metric.Positive(inSeconds(r.DurationNs)))
 	s.one("prony_trial_sampler_cpu_cores", metric.Positive(r.Probe.CPUShare))
 	if t := r.Telemetry; t != nil && len(t.Signals) > 0 { // otherwise the collector did not respond
-		var bytes, requested int64
+		var bytes int64
 		for _, x := range t.Signals {
 			bytes += x.Bytes
 		}
-		for i := range r.Loads {
-			requested += ended(&r.Loads[i])
-		}
-		s.one("prony_trial_bytes_per_request",
-			float64(bytes)/float64(r.Warmup.Requests+requested))
+		s.one("prony_trial_bytes_per_request", float64(bytes)/metric.Requests(r))
 		s.one("prony_trial_home_cpu_cores", t.Collector.CPUShare)
 		s.one("prony_trial_home_memory_bytes", metric.Positive(float64(t.Collector.RSSBytes)))
 	}
@@ -336,9 +332,6 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 	}
 	return out
 }
-
-// ended returns the number of requests that ended in a load's window, successfully or not.
-func ended(l *record.Load) int64 { return l.Done + l.Errors.Total() }
 
 // load writes the results of one load.
 func (s *sheet) load(l *record.Load) {

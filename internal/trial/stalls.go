@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"slices"
 
 	"prony.example/internal/launch"
@@ -70,8 +71,9 @@ func (f *life) logWindow(w *stallfree.Watcher, spec *load.Spec,
 // reach into the window.
 func (s *windowStalls) keep(o *offered) {
 	s.End()
+	used := cmp.Or(o.load.Service.CPUShare, -1) // unknown if processes have left the groups
 	s.Keep(stallfree.Window{Load: &o.load, Sample: o.sample, Room: s.room, FromNs: o.fromNs,
-		Utilization: o.load.Service.CPUShare, Cores: s.cores}, s.quantiles...)
+		Utilization: used, Cores: s.cores}, s.quantiles...)
 }
 
 // shareDependence makes the throughputs without stalls of a trial unknown if open loads show that

@@ -83,6 +83,53 @@ func TestStallBeforeTheWindow(t *testing.T) {
 	})
 }
 
+// If the service's processor time is unknown, its backlog may be that of a busy service: at 95 % of
+// its core it works off a stall of 100 ms in 2 s, and arrivals of 2 of the 5 s are left out.
+func TestUnknownUtilization(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := map[float64]float64{}
+		for _, used := range []float64{0.95, 0, -1} {
+			from := clock.Mono() + 1e9
+			log := logOf(watched{all: []stalls.Stall{{BeginNs: from - 101e6, EndNs: from - 1e6,
+				LeastNs: 99e6, Cause: stalls.Hypervisor}}})
+			log.Begin()
+			time.Sleep(7 * time.Second)
+			o := offeredAt(from)
+			o.load.Service.CPUShare = used
+			log.keep(o)
+			kept[used] = o.load.StallFree[0].KeptShare
+		}
+		if kept[0] != kept[0.95] || kept[-1] != kept[0.95] || kept[0] > 0.65 {
+			t.Errorf("shares of arrivals by utilization: %v", kept)
+		}
+	})
+}
+
+// Utilization in slices is unknown if processor time is, or if processes began and ended within
+// slices, whose time is missing: 0.2 s of 1 s of two cores is a tenth.
+func TestUtilizationInSlices(t *testing.T) {
+	for _, row := range []struct {
+		cpuNs    int64
+		complete bool
+		want     float64
+	}{{2e8, true, 0.1}, {2e8, false, -1}, {-1, true, -1}} {
+		f := &side{clock: halfClock{row.complete}, openSum: record.Sliced{CPUNs: row.cpuNs,
+			TimeNs: 1e9}}
+		if got := f.utilization(2); got != row.want {
+			t.Errorf("%+v: %v", row, got)
+		}
+	}
+}
+
+// halfClock is a CPUClock of processes that is complete or not.
+type halfClock struct{ complete bool }
+
+func (halfClock) Refresh()         {}
+func (halfClock) Read() int64      { return 0 }
+func (halfClock) Grouped() bool    { return false }
+func (c halfClock) Complete() bool { return c.complete }
+func (halfClock) Close()           {}
+
 // Throughput without stalls is unknown in a trial whose open load shows that stalls depend on the
 // service, in its window or in slices.
 func TestDependenceIsShared(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/observe/stalls"
+	"prony.example/internal/suite"
 	"prony.example/record"
 )
 
@@ -128,7 +129,10 @@ func TestStartDisturbed(t *testing.T) {
 					return *left >= 0
 				}}, nil
 			}
-			records, err := c.run(context.Background(), c.experiment("a", "b"))
+			e := c.experiment("a", "b")
+			half := &e.Plan.Suite.Loads[1] // of 10 s, the longest that is repeated
+			half.Lead, half.Measure = suite.Duration(time.Second), suite.Duration(10*time.Second)
+			records, err := c.run(context.Background(), e)
 			if err != nil || records[0].Outcome != record.Measured {
 				t.Fatal(err, records[0].Failure)
 			}

@@ -71,7 +71,8 @@ var All = []Metric{
 		Load:    func(l *record.Load) float64 { return Positive(l.Service.CPUPerRequestNs) },
 		Slices:  func(s *record.Sliced) float64 { return Positive(s.CPUPerRequestNs()) },
 		Missing: noProbe, Told: "prony_trial_cpu_seconds_per_request",
-		Doc: "CPU time of the service, divided by good responses"},
+		Doc: "CPU time of the service, divided by all requests that ended in the window; in slices, " +
+			"by good responses"},
 	{Name: RSS, Unit: units.Octet, Peak: true,
 		Label: "memory (RSS)", Better: "less", Worse: "more",
 		Load:    func(l *record.Load) float64 { return Positive(float64(l.Service.RSSMaxBytes)) },
@@ -232,7 +233,7 @@ var All = []Metric{
 			return Positive(float64(r.Start.FirstResponseNs))
 		},
 		Missing: notTimed, Column: &Column{"first", "first answer", OfTrial, 2, units.Duration},
-		Doc: "response time of the first request of the contract alone"},
+		Doc: "time from the launch until the whole response to the first request of the contract"},
 	{Name: "idle_rss", Unit: units.Octet, Asked: true,
 		Label: "idle memory (RSS)", Better: "less", Worse: "more",
 		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Start.RSSBytes)) },
@@ -284,6 +285,18 @@ func AsksEach(a record.BackendCalls, l *record.Load) float64 {
 		return math.NaN()
 	}
 	return a.Count * float64(l.WindowNs) / float64(a.IntervalNs) / float64(l.Done)
+}
+
+// Requests returns how many requests of a trial ended, in its warm-up and its loads; NaN: none. A
+// lead-in, which is not counted, has as many as the same time of the window.
+func Requests(r *record.Record) float64 {
+	n := float64(r.Warmup.Requests)
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		lead := float64(l.LeadInNs) / float64(max(l.WindowNs, 1))
+		n += float64(l.Done+l.Errors.Total()) * (1 + lead)
+	}
+	return Positive(n)
 }
 
 // ofGC makes a value unknown if collections were not logged.

@@ -256,7 +256,7 @@ func toldRow(name string, trials []*record.Record, confidence float64) Row {
 		cell(units.Whole, signal(record.Points, received)),
 		cell(units.Whole, signal(record.Logs, received)),
 		cell(units.Bytes, bytes),
-		cell(units.Bytes, func(r *record.Record) float64 { return bytes(r) / asked(r) }),
+		cell(units.Bytes, func(r *record.Record) float64 { return bytes(r) / metric.Requests(r) }),
 		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Refused })),
 		cell(units.Whole, signal("", func(s record.Signal) int64 { return s.Dropped })),
 		cell(units.Whole, lostSpans),
@@ -275,15 +275,6 @@ func total(r *record.Record, name string, value func(record.Signal) int64) (n in
 		}
 	}
 	return n
-}
-
-// asked returns the number of requests of a trial, including failed ones and the warm-up.
-func asked(r *record.Record) float64 {
-	n := r.Warmup.Requests
-	for i := range r.Loads {
-		n += r.Loads[i].Done + r.Loads[i].Errors.Total()
-	}
-	return metric.Positive(float64(n))
 }
 
 // lostSpans returns the spans that senders report as dropped; NaN if no sender reports them.

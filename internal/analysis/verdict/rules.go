@@ -298,7 +298,7 @@ var latencyRules = []Rule{
 	{"samples",
 		"there are at least 381 independent responses, the minimum for an interval of p99",
 		"",
-		"reported, and the percentile is withheld",
+		"reported; numbers of this trial alone lack the percentile",
 		"order statistics as in Lancet, ATC 2019; Heidelberger & Lewis 1984", samples},
 	{"settled",
 		"both halves of an open window of a steady rate have the same median response " +

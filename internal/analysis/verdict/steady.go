@@ -16,8 +16,8 @@ const (
 )
 
 // samples counts responses by their effective number: correlated slow responses say less about the
-// tail than as many independent ones. A percentile with too few of them is withheld, and no other
-// number is affected.
+// tail than as many independent ones. Numbers of one trial lack a percentile with too few of them;
+// tables over trials count all responses, because their intervals are those between trials.
 func samples(_ *record.Record, l *load) *record.Finding {
 	n := l.ResponseTime.Count
 	if n < p99Needs && (n > 0 || l.Driver == "") {
