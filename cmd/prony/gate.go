@@ -215,10 +215,14 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 		return fmt.Errorf("read the file of --last-good: %w", err)
 	}
 	base := strings.TrimSpace(text)
-	if base == "" || !isRun(base) { // runs may have been removed
-		if base != "" {
-			a.say("prony: the last good run, " + base + ", no longer exists")
-		}
+	switch {
+	case err != nil:
+		return a.gateFirst(dir, f)
+	case base == "": // a night without a base would accept any loss
+		return fmt.Errorf("the file of --last-good, %s, is empty: write the folder of the last "+
+			"good run into it, or remove it to start over", f.good)
+	case !isRun(base): // runs may have been removed
+		a.say("prony: the last good run, " + base + ", no longer exists")
 		return a.gateFirst(dir, f)
 	}
 	if filepath.Clean(base) == filepath.Clean(dir) {
