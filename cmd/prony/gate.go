@@ -230,19 +230,24 @@ func (a *app) gateLast(dir string, f *gateFlags) error {
 		return cli.Usagef("%s is a row: name only NEW, a run's folder", dir)
 	}
 	text, err := files.String(f.good, nameMost)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return a.gateFirst(dir, f)
+	}
+	if err != nil {
 		return fmt.Errorf("read the file of --last-good: %w", err)
 	}
 	base := strings.TrimSpace(text)
+	if base == "" { // a night without a base would accept any loss
+		return fmt.Errorf("the file of --last-good, %s, is empty: write the folder of the last "+
+			"good run into it, or remove it to start over", f.good)
+	}
 	for _, beside := range []string{base, filepath.Base(base)} { // of a gate in another folder
 		if path := filepath.Join(filepath.Dir(f.good), beside); !isRun(base) && isRun(path) {
 			base = path
 		}
 	}
 	if !isRun(base) { // runs may have been removed
-		if base != "" {
-			a.say("prony: the last good run, " + base + ", no longer exists")
-		}
+		a.say("prony: the last good run, " + base + ", no longer exists")
 		return a.gateFirst(dir, f)
 	}
 	if sameFolder(base, dir) {
