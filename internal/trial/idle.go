@@ -3,7 +3,6 @@ package trial
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
 	"prony.example/internal/base/clock"
@@ -19,8 +18,8 @@ type idleGroup struct {
 	finish   chan struct{}
 	finished chan struct{}
 
-	mu  sync.Mutex
-	err error // an idleError
+	turn chan struct{} // full while targets run; no Mutex, with which fake time would stand still
+	err  error         // an idleError
 }
 
 // idleError is the error of a target that could not be resumed or stopped.
@@ -34,7 +33,8 @@ func (e idleError) Unwrap() error { return e.err }
 
 // keepIdle keeps all stopped targets except one stopped until finish is called.
 func (s *start) keepIdle(except *side) *idleGroup {
-	g := &idleGroup{finish: make(chan struct{}), finished: make(chan struct{})}
+	g := &idleGroup{finish: make(chan struct{}), finished: make(chan struct{}),
+		turn: make(chan struct{}, 1)}
 	for _, f := range s.all {
 		if f != except && !f.ended && f.freezer != nil && f.freezer.Way() != record.FreezeOff {
 			g.sides = append(g.sides, f)
@@ -47,14 +47,14 @@ func (s *start) keepIdle(except *side) *idleGroup {
 func (g *idleGroup) run() {
 	defer close(g.finished)
 	for len(g.sides) > 0 {
-		g.mu.Lock()
+		g.turn <- struct{}{}
 		due := g.dueNs()
 		if due <= clock.Mono() {
 			g.wake()
 			due = g.dueNs()
 		}
 		failed := g.err != nil
-		g.mu.Unlock()
+		<-g.turn
 		if failed {
 			return
 		}
@@ -97,8 +97,8 @@ func (g *idleGroup) note(f *side, err error) {
 // beforeLoad lets the targets run now if they would otherwise have to in a load of this length. In
 // longer loads they must run in any case.
 func (g *idleGroup) beforeLoad(length time.Duration) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
 	if len(g.sides) > 0 && g.err == nil && length <= longestStop &&
 		g.dueNs() < clock.Mono()+int64(length) {
 		g.wake()
