@@ -76,8 +76,7 @@ func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err 
 				return how, outOfMemory, nil
 			}
 			if c.Type == "DELETED" {
-				return "", false, fmt.Errorf("the pod was deleted before its node reported how " +
-					"it ended")
+				return "", false, errDeleted
 			}
 		case err := <-failed:
 			return "", false, err

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,16 @@ func TestFindDeleted(t *testing.T) {
 	p := &proc{l: &Launcher{cluster: c}, site: here{}, sight: blind{}}
 	if err := p.find(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "another user or program deleted the pod") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestEndDeleted names the cause if a pod is deleted before its node reports how it ended.
+func TestEndDeleted(t *testing.T) {
+	c := fakeCluster(t, `echo '{"type": "DELETED", "object": {"metadata": {"name": "a", `+
+		`"uid": "0123-abcd", "ownerReferences": [{"uid": "j"}]}}}'; exec sleep 1000`)
+	p := &proc{l: &Launcher{cluster: c}, uid: "j"}
+	if _, _, err := p.howEnded(endBound); !errors.Is(err, errDeleted) {
 		t.Errorf("error is %v", err)
 	}
 }
