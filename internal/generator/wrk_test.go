@@ -128,6 +128,16 @@ func reportOf(counts [][2]int64, more string) string {
 		`"counts":` + text + more + "}"
 }
 
+// TestWrkExample checks that a single bad status is named, and none if there was none.
+func TestWrkExample(t *testing.T) {
+	for status, want := range map[int]string{0: "", 1: "responses had a status above 399"} {
+		_, got, err := readReport(wrkJob(t, wrk, fmt.Sprintf(`{"status": %d}`, status)), &output{})
+		if err != nil || got.errors.Example != want {
+			t.Errorf("status %d: %q, %v", status, got.errors.Example, err)
+		}
+	}
+}
+
 // TestWrkReport checks 12 requests over 3 connections in 24 µs: the expected interval is 24 / (12 /
 // 3) = 6 µs, so that only times from 12 µs on were corrected.
 func TestWrkReport(t *testing.T) {
