@@ -23,12 +23,12 @@ func (a *app) trendCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "trend [DIR...]", Short: "Find changes in the history of many runs",
 		Args: cobra.ArbitraryArgs,
-		Long: `Trend reads all runs below the folders (default: results/ of the checkout, or .prony/run
-of the project) and orders the values of each target and metric by time. Trend finds the points
-where the level of a series changes, and prints the runs, commits and values before and after. Runs
-of different configurations are separate series. A series needs six runs. A change is detected from
-the third run after it. Trend keeps the values of the usual metrics in .prony of a folder with runs,
-and then reads only new and changed runs.
+		Long: `Trend reads all runs below the folders (default: results/ of the checkout, or
+.prony/run of the project) and orders the values of each target and metric by time. Trend finds the
+points where the level of a series changes, and prints the runs, commits and values before and
+after. Runs of different configurations are separate series. A series needs six runs. A change is
+detected from the third run after it. Trend keeps the values of the usual metrics in .prony of a
+folder with runs, and then reads only new and changed runs.
 
 --alpha is the probability that histories without a change show any, all series together. With
 --fail-on-regression, the exit code is 3 if the present level of a series is worse than the one

@@ -71,8 +71,8 @@ var All = []Metric{
 		Load:    func(l *record.Load) float64 { return Positive(l.Service.CPUPerRequestNs) },
 		Slices:  func(s *record.Sliced) float64 { return Positive(s.CPUPerRequestNs()) },
 		Missing: noProbe, Told: "prony_trial_cpu_seconds_per_request",
-		Doc: "CPU time of the service, divided by all requests that ended in the window; in slices, " +
-			"by good responses"},
+		Doc: "CPU time of the service, divided by all requests that ended in the window; in " +
+			"slices, by good responses"},
 	{Name: RSS, Unit: units.Octet, Peak: true,
 		Label: "memory (RSS)", Better: "less", Worse: "more",
 		Load:    func(l *record.Load) float64 { return Positive(float64(l.Service.RSSMaxBytes)) },
