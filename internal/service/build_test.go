@@ -282,10 +282,23 @@ func TestCancelEndsAllOfAStep(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	await(t, "the child ends", func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
-		return err != nil || strings.Contains(string(stat), ") Z ") // dead, perhaps still a zombie
-	})
+	await(t, "the child ends", func() bool { return ended(child) })
+}
+
+// A child that a step leaves behind would use processor time during the measurement.
+func TestStepsLeaveNoChild(t *testing.T) {
+	w := newWorkshop(t, "out", []string{"sh", "-c", "sleep 1000 & echo $! > out"})
+	built := w.build()
+	child, err := strconv.Atoi(strings.TrimSpace(read(t, built.Dir, "out")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the child ends", func() bool { return ended(child) })
+}
+
+func ended(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ") // dead, perhaps still a zombie
 }
 
 func TestTwoBuildersAtOnce(t *testing.T) {

@@ -82,7 +82,9 @@ func (b *Builder) runStep(ctx context.Context, built *Built, user privilege.User
 		if failed != nil {
 			_ = syscall.Kill(-pid, syscall.SIGKILL) // waited for below
 		}
-		err = errors.Join(failed, cmd.Wait(), leave())
+		err = errors.Join(failed, cmd.Wait())
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // children that it left would run beside the load
+		err = errors.Join(err, leave())
 	}
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return cause
