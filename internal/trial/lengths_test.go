@@ -104,7 +104,8 @@ func TestSlicesWakeIdle(t *testing.T) {
 		"open":   func(s *start) (record.Slice, error) { return s.openSlice(t.Context(), 0, 1) },
 	} {
 		other := &stopLog{way: record.FreezeSignals}
-		s := start{rng: rand.New(rand.NewPCG(1, 1)), machine: noMachine{}, self: noClock{},
+		s := start{lab: &Lab{}, rng: rand.New(rand.NewPCG(1, 1)), machine: noMachine{},
+			self:   noClock{},
 			stalls: new(stallfree.Watcher).Log(), SideBySide: record.SideBySide{WindowNs: long,
 				Open: &record.OpenSlices{WindowNs: long}}}
 		for _, f := range []*stopLog{{way: record.FreezeSignals}, other} {
