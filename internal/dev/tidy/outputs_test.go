@@ -17,7 +17,7 @@ var outputs = map[string][]string{
 	"docs/versus.md":    {"new uses", "prony: GET"},
 	"docs/capacity.md":  {"capacity    925.5/s", "share    rate/s"},
 	"docs/doctor.md":    {"This host is"},
-	"docs/compare.md":   {"Spring against", "go-gin against"},
+	"docs/compare.md":   {"Spring against", "java-netty against"},
 	"docs/load.md":      {"http://127.0.0.1:8080/hello"},
 	"docs/query.md":     {"2026-11-22"},
 	"docs/slices.md":    {"planned 27", "2 groups"},
@@ -29,7 +29,7 @@ var outputs = map[string][]string{
 // outputNames are the words of samples that come from their services and machines.
 var outputNames = []string{"old", "new", "intel_pstate", "powersave", "web", "content", "dockerd",
 	"service_name", "config", "customers", "discovery", "gateway", "vets", "visits", "spring",
-	"go-gin", "gin", "pass", "go-nethttp", "go-nethttp-otel-sdk-tagged", "otel-sdk-tagged",
+	"java", "netty", "gin", "pass", "go-nethttp", "go-nethttp-otel-sdk-tagged", "otel-sdk-tagged",
 	"observed", "otel",
 	"hello", "virtual", "runtime", "syscall", "internal", "linux", "time", "appendformat", "html"}
 
