@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -173,7 +174,7 @@ func TestStagesCoverRoughly(t *testing.T) {
 
 func TestStagesCover(t *testing.T) {
 	testsets.Long(t, "5,000 comparisons a case in two stages",
-		testsets.Needs{Files: []string{"docs/slices.md"}})
+		testsets.Needs{Files: []string{"docs/decisions/0054-two-stages.md"}})
 	lines := []string{"| scatter of the pair by that of the control | first starts | wanted, % " +
 		"| starts | covers, % | covers by the scatter of all starts, % |",
 		"|---|---|---|---|---|---|"}
@@ -192,5 +193,5 @@ func TestStagesCover(t *testing.T) {
 				strings.Join(coversAll, ", ")))
 		}
 	}
-	documented(t, "stages", lines)
+	documentedIn(t, filepath.Join("decisions", "0054-two-stages.md"), "stages", lines)
 }

@@ -10,9 +10,12 @@ import (
 
 // Lengths of slices; see docs/decisions/0051-slices.md for how they were chosen.
 const (
-	leadTurns, leastLead     = 5, 20 * time.Millisecond
-	windowTurns, leastWindow = 10, 40 * time.Millisecond
-	leastTurns               = 7 // of a window, if longer ones would take too long
+	leadTurns, leastLead     = 5, 10 * time.Millisecond
+	windowTurns, leastWindow = 10, 20 * time.Millisecond
+	// inexact multiplies the shortest lengths if CPU times lack up to a tick at both ends of a
+	// window: the scatter of ratios of CPU per request by that halves.
+	inexact    = 2
+	leastTurns = 7 // of a window, if longer ones would take too long
 	// LongestSlice is the maximum mean length of slices: longer ones leave too few rounds.
 	LongestSlice = 2 * time.Second
 	// Within rounds, a target is stopped for at most longestStop, because supervisors replace
@@ -29,7 +32,11 @@ const (
 // each target in pilot slices. They are equal for all targets. If slices are impossible, the number
 // of rounds is 0. With an error, failed is the index of the target that caused it.
 func (s *start) lengths(ctx context.Context) (failed int, err error) {
-	s.LeadInNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
+	longer := time.Duration(1)
+	if s.cores == nil {
+		longer = inexact
+	}
+	s.LeadInNs, s.WindowNs = int64(longer*leastLead), int64(pilotWindow)
 	perS := make([][]float64, len(s.sides))
 	for range pilotSlices {
 		for _, i := range s.rng.Perm(len(s.sides)) {
@@ -51,7 +58,7 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 		turn = max(turn, time.Duration(connections/rate*1e9))
 	}
 	planned := s.sides[0].trial.Sliced
-	lead, window := closedLengths(turn, min(LongestSlice, planned/leastRounds))
+	lead, window := closedLengths(turn, min(LongestSlice, planned/leastRounds), longer)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
 	if slice := time.Duration(s.MeanNs()); slice <= LongestSlice {
 		s.Rounds = rounds(slice, planned)
@@ -62,11 +69,11 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 // closedLengths returns lead-in and window for a turn of the slowest target, with at most the given
 // mean length of slices if windows of leastTurns allow it. A slower machine makes turns longer, and
 // windows of a few turns less are better than no slices at all, or than rounds that take longer
-// than planned.
-func closedLengths(turn, most time.Duration) (lead, window time.Duration) {
-	lead = max(leastLead, leadTurns*turn)
+// than planned. Longer multiplies the shortest lengths.
+func closedLengths(turn, most, longer time.Duration) (lead, window time.Duration) {
+	lead = max(longer*leastLead, leadTurns*turn)
 	for turns := windowTurns; ; turns-- {
-		window = max(leastWindow, time.Duration(turns)*turn)
+		window = max(longer*leastWindow, time.Duration(turns)*turn)
 		x := record.SideBySide{LeadInNs: int64(lead), WindowNs: int64(window), TurnNs: int64(turn)}
 		if time.Duration(x.MeanNs()) <= most || turns == leastTurns {
 			return lead, window

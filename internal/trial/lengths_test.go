@@ -130,7 +130,7 @@ func TestClosedLengths(t *testing.T) {
 		turn, lead, window time.Duration
 		fits               bool
 	}{
-		{18 * time.Second, 1 * ms, 20 * ms, 40 * ms, true},
+		{18 * time.Second, 1 * ms, 10 * ms, 20 * ms, true},
 		{18 * time.Second, 20 * ms, 100 * ms, 200 * ms, true},
 		{18 * time.Second, 95 * ms, 475 * ms, 950 * ms, true},
 		{18 * time.Second, 100 * ms, 500 * ms, 900 * ms, true},
@@ -141,12 +141,16 @@ func TestClosedLengths(t *testing.T) {
 		{2 * time.Second, 20 * ms, 100 * ms, 140 * ms, true},
 		{2 * time.Second, 60 * ms, 300 * ms, 420 * ms, true},
 	} {
-		lead, window := closedLengths(row.turn, min(LongestSlice, row.planned/leastRounds))
+		lead, window := closedLengths(row.turn, min(LongestSlice, row.planned/leastRounds), 1)
 		x := record.SideBySide{LeadInNs: int64(lead), WindowNs: int64(window),
 			TurnNs: int64(row.turn)}
 		if lead != row.lead || window != row.window ||
 			(time.Duration(x.MeanNs()) <= LongestSlice) != row.fits {
 			t.Errorf("%+v: lead-in %v, window %v", row, lead, window)
 		}
+	}
+	// Without exact CPU times, short windows are longer.
+	if lead, window := closedLengths(ms, LongestSlice, inexact); lead != 20*ms || window != 40*ms {
+		t.Errorf("lead-in %v, window %v", lead, window)
 	}
 }
