@@ -254,10 +254,6 @@ func (e *eye) look(dir string) {
 		return
 	}
 	for _, pid := range cgroup.PIDs(dir) {
-		// Runtimes start several processes in the group, some under other names, which end at once.
-		if !isFirst(pid) {
-			continue
-		}
 		name := cgroup.Value(fmt.Sprintf("/proc/%d", pid), "comm")
 		if name != "" && !slices.ContainsFunc(runtimes, func(r string) bool {
 			return strings.HasPrefix(name, r)

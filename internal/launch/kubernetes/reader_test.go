@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -247,22 +246,4 @@ func TestReaderCannotStart(t *testing.T) {
 	l = farLauncher(t, Options{Namespace: namespace})
 	refuses(t, l, launch.Spec{}, `the reader.*violates PodSecurity "baseline.*hostPID.*; the `+
 		`namespace does not admit the pod`)
-}
-
-// TestWatchSkipsRuntimes checks that a process of the runtime, which is not the first of a PID
-// namespace, is not taken for the container's program, whatever its name.
-func TestWatchSkipsRuntimes(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "cgroup.procs")
-	if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	e := &eye{first: make(chan sighting, 1), began: map[string]int64{}}
-	e.look(dir)
-	if isFirst(os.Getpid()) {
-		t.Skip("this process is the first of a PID namespace")
-	}
-	if len(e.first) != 0 || len(e.began) != 0 {
-		t.Errorf("sightings %d, %v", len(e.first), e.began)
-	}
 }
